@@ -1,0 +1,101 @@
+"""Stopping a run at any moment and going on exactly there."""
+
+import shutil
+import signal
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import torch
+
+from tacl_lib.errors import TaclError
+from tacl_lib.files import write_whole
+
+
+class Checkpoint:
+    """One file that holds the last state of a training; None as path keeps none."""
+
+    def __init__(self, path: Path | None, every_seconds: float, belongs_to: str):
+        """belongs_to: what the state is of; another training's file is refused."""
+        self.path = None if path is None else Path(path)
+        self.every_seconds, self.belongs_to = every_seconds, belongs_to
+        self._last = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time to save again."""
+        return self.path is not None and time.monotonic() - self._last >= self.every_seconds
+
+    def save(self, state: dict) -> None:
+        """Save a state of tensors, numbers, texts, lists and dicts. A full disk warns; the run goes on."""
+        self._last = time.monotonic()
+        if self.path is None:
+            return
+        try:
+            write_whole(self.path, lambda part: torch.save({"of": self.belongs_to, "state": state}, part))
+        except TaclError as error:
+            warnings.warn(f"no checkpoint was saved, the run goes on without: {error}", stacklevel=2)
+
+    def load(self, device: torch.device) -> dict | None:
+        """The saved state, or None where there is none to go on from."""
+        if self.path is None or not self.path.exists():
+            return None
+        try:
+            # Tensors and plain values only: nothing in the file is executed.
+            content = torch.load(self.path, map_location=device, weights_only=True)
+            owner, state = content["of"], content["state"]
+        except Exception as error:
+            aside = self.path.with_suffix(".damaged")
+            self.path.replace(aside)
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            warnings.warn(
+                f"the checkpoint {self.path} is damaged ({reason}); it was moved to {aside.name} and the run "
+                "starts from the beginning.",
+                stacklevel=2,
+            )
+            return None
+        if owner != self.belongs_to:
+            raise TaclError(
+                f"the checkpoint {self.path} is of another run; delete it or choose another file."
+            )
+        return state
+
+    def keep_good(self, seed: int) -> Path | None:
+        """Set the present file aside as the last good one of a run that has diverged since."""
+        if self.path is None or not self.path.exists():
+            return None
+        good = self.path.with_name(f"{self.path.stem}.seed{seed}-last-good{self.path.suffix}")
+        shutil.copy2(self.path, good)
+        return good
+
+    def remove(self) -> None:
+        """The run is finished."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+class StopSignals:
+    """While entered, SIGINT and SIGTERM only set `received`, so that a step is never cut in half."""
+
+    def __init__(self):
+        self.received: int | None = None
+        self._before: dict = {}
+
+    def __enter__(self) -> "StopSignals":
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python forbids it
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def _note(self, number, frame) -> None:
+        self.received = number
+
+    def __exit__(self, *exception) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def stop(self) -> None:
+        """End as the signal would have."""
+        if self.received == signal.SIGTERM:
+            raise SystemExit(128 + signal.SIGTERM)
+        raise KeyboardInterrupt

@@ -1,0 +1,47 @@
+"""Writing files whole or not at all."""
+
+import errno
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tacl_lib.errors import TaclError
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write`` fill a temporary file beside ``path`` and rename it: a reader never sees a part.
+
+    A disk that is full or read-only gives a `TaclError`; the old file, if there was one, stays.
+    """
+    path = Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        os.close(handle)
+        temporary = Path(name)
+        write(temporary)
+        # On the disk before it gets its name, so that a power cut cannot leave a named but empty file.
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        # torch reports a failed write as a RuntimeError; the disk says why.
+        if isinstance(error, OSError) or (isinstance(error, RuntimeError) and "writing" in str(error)):
+            raise TaclError(f"{path} could not be written: {_reason(error)}.") from error
+        raise
+
+
+def _reason(error: Exception) -> str:
+    known = {
+        errno.ENOSPC: "the disk is full; free some space and run the same command again",
+        errno.EDQUOT: "your disk quota is used up; free some space and run the same command again",
+        errno.EROFS: "the folder is read-only; choose another one",
+        errno.EACCES: "the folder does not let you write; choose another one",
+        errno.ENOTDIR: "a part of the path is a file, not a folder; choose another one",
+    }
+    number = getattr(error, "errno", None)
+    return known.get(number) or f"{error} (is the disk full?)"

@@ -1,0 +1,171 @@
+"""A pool of stored gradients, and the projection onto the complement of their span.
+
+With stored gradients u_i, their Gram matrix K_ij = ⟨u_i, u_j⟩ and a gradient g, the projection is
+ĝ = g - Σ c_i u_i with c = K⁻¹ b, b_i = ⟨u_i, g⟩. Two things make it fast, and both are exact:
+
+- K is kept, and changes by one row when one member is replaced.
+- The sum Σ c_i u_i is *owed* to the weights, not added at once. As members stay for many steps, their
+  coefficients add up; a member is paid out when it is replaced, and all are before a test. Until then a
+  layer's true weight is W + Aᵀ diag(owed) D, with A the stored inputs and D the stored deltas. Passing
+  through it needs the products x Aᵀ and δ Dᵀ, and these are just what b needs. Measured with 297 members:
+  2× the steps per second of adding the sum at each step.
+"""
+
+from typing import NamedTuple
+
+import torch
+
+from tacl_lib.gradients import products, scaled
+from tacl_lib.network import Gradient, Network, cross_entropy
+
+#: Relative ridge on the Gram matrix of the members scaled to length 1. A member that others explain up to
+#: about √TOLERANCE of its length counts as dependent. What is left of ⟨u_i, ĝ⟩ is then at most
+#: √TOLERANCE / 2 of |u_i||g|; much smaller values would let float32 rounding of the coefficients dominate.
+TOLERANCE = 1e-8
+
+
+class Candidate(NamedTuple):
+    """A gradient z that may join a pool."""
+
+    gradient: Gradient  #: one term per run
+    along: torch.Tensor  #: float64 ``[R, capacity]``: ⟨z, u_i⟩
+    square: torch.Tensor  #: float64 ``[R]``: ⟨z, z⟩
+
+
+class GradientPool:
+    """Up to ``capacity`` gradients of each run; empty places hold zeros and take no part."""
+
+    def __init__(self, network: Network, capacity: int):
+        self.network, self.capacity = network, capacity
+        runs, device = network.runs, network.device
+        self.members = Gradient(
+            [torch.zeros(runs, capacity, width, device=device) for width in network.sizes[:-1]],
+            [torch.zeros(runs, capacity, width, device=device) for width in network.sizes[1:]],
+        )
+        self.gram = torch.zeros(runs, capacity, capacity, dtype=torch.float64, device=device)  #: K
+        self.owed = torch.zeros(runs, capacity, device=device)
+        self._run = torch.arange(runs, device=device)
+        self._factor = None  # the Cholesky factor of K, made when needed
+
+    def loss_gradient(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, Gradient, torch.Tensor]:
+        """Weighted losses ``[R, n]``, their gradient g at the true weights, and b_i = ⟨u_i, g⟩, ``[R, capacity]``."""
+        inputs, logits, along_inputs = self._forward(x)
+        losses, delta = cross_entropy(logits, y, 1 / y.shape[1])
+        deltas, along_deltas = self._backward(inputs, delta)
+        overlap = sum((s * t).sum(1) for s, t in zip(along_inputs, along_deltas, strict=True))
+        return losses, Gradient(inputs, deltas), overlap
+
+    def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> Gradient:
+        """∇f_y(x; w) at the true weights, for each sample apart."""
+        inputs, logits, _ = self._forward(x)
+        delta = torch.zeros_like(logits).scatter_(2, y.unsqueeze(2), 1.0)
+        return Gradient(inputs, self._backward(inputs, delta)[0])
+
+    def coefficients(self, overlap: torch.Tensor) -> torch.Tensor:
+        """c = K⁻¹ b: ``[R, capacity]`` to the same."""
+        diagonal = self.gram.diagonal(dim1=1, dim2=2)
+        # Members are scaled to length 1, so that the ridge means the same for all; empty places get a 1.
+        scale = torch.where(diagonal > 0, diagonal, 1.0).rsqrt()
+        if self._factor is None:
+            matrix = self.gram * scale.unsqueeze(2) * scale.unsqueeze(1)
+            matrix.diagonal(dim1=1, dim2=2).copy_(torch.full_like(diagonal, 1 + TOLERANCE))
+            # No error check: it would wait for the device. The ridge keeps the matrix positive definite.
+            self._factor = torch.linalg.cholesky_ex(matrix, check_errors=False).L
+        solved = torch.cholesky_solve((overlap * scale).unsqueeze(2), self._factor).squeeze(2)
+        return (solved * scale).to(overlap.dtype)
+
+    def owe(self, coefficients: torch.Tensor) -> None:
+        """w ← w + Σ coefficients_i u_i, later: ``[R, capacity]``."""
+        self.owed += coefficients
+
+    def settle(self) -> None:
+        """Add everything that is owed to the weights."""
+        self.network.add(scaled(self.members, self.owed), 1.0)
+        self.owed.zero_()
+
+    def candidate(self, gradient: Gradient) -> Candidate:
+        """A single gradient z of each run with its row of the Gram matrix, ready to be put."""
+        along = products(gradient, self.members, torch.float64).squeeze(1)
+        return Candidate(gradient, along, products(gradient, gradient, torch.float64).flatten())
+
+    def put(self, place: torch.Tensor, candidate: Candidate, kept: torch.Tensor | None = None) -> None:
+        """Put one gradient per run at ``place [R]``; what was there is paid out first.
+
+        kept: bool ``[R]``, runs in which the place is really taken (all, if not given).
+        """
+        run = self._run
+        leaving = Gradient(*([tensor[run, place].unsqueeze(1) for tensor in part] for part in self.members))
+        self.network.add(scaled(leaving, self.owed[run, place].unsqueeze(1)), 1.0)
+        self.owed[run, place] = 0.0
+        coming = candidate.along.clone()
+        coming[run, place] = candidate.square
+
+        def choose(new: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
+            return new if kept is None else torch.where(kept.unsqueeze(1), new, old)
+
+        coming = choose(coming, self.gram[run, place])
+        self.gram[run, place] = coming
+        self.gram[run, :, place] = coming
+        for stored, new, old in zip(self.members, candidate.gradient, leaving, strict=True):
+            for tensor, value, old_value in zip(stored, new, old, strict=True):
+                tensor[run, place] = choose(value.squeeze(1), old_value.squeeze(1))
+        self._factor = None
+
+    def extend(self, gradient: Gradient) -> None:
+        """Add n gradients to each run and grow the capacity by n."""
+        self.settle()
+        both = Gradient(
+            *(
+                [torch.cat(pair, dim=1) for pair in zip(old, new, strict=True)]
+                for old, new in zip(self.members, gradient, strict=True)
+            )
+        )
+        self.members, self.capacity = both, both.inputs[0].shape[1]
+        block = products(gradient, both, torch.float64)
+        old = self.gram.shape[1]
+        gram = self.gram.new_zeros(self.network.runs, self.capacity, self.capacity)
+        gram[:, :old, :old] = self.gram
+        gram[:, old:], gram[:, :, old:] = block, block.mT
+        self.gram, self._factor = gram, None
+        self.owed = self.owed.new_zeros(self.network.runs, self.capacity)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Everything that a checkpoint needs."""
+        return {
+            "inputs": self.members.inputs,
+            "deltas": self.members.deltas,
+            "gram": self.gram,
+            "owed": self.owed,
+        }
+
+    def load_state(self, state: dict) -> None:
+        self.members = Gradient(state["inputs"], state["deltas"])
+        self.gram, self.owed, self.capacity = state["gram"], state["owed"], state["owed"].shape[1]
+        self._factor = None
+
+    def _forward(self, x: torch.Tensor):
+        """Like `Network.forward`, through W + Aᵀ diag(owed) D; also x Aᵀ + 1 of each layer ``[R, n, capacity]``."""
+        network, owed = self.network, self.owed.unsqueeze(1)
+        network.check_shape(x)
+        inputs, along = [x], []
+        for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+            along.append(torch.bmm(inputs[-1], self.members.inputs[layer].mT).add_(1.0))
+            out = torch.baddbmm(bias, inputs[-1], weight).baddbmm_(
+                along[-1] * owed, self.members.deltas[layer]
+            )
+            inputs.append(out)
+            if layer < len(network.weights) - 1:
+                out.relu_()
+        return inputs[:-1], inputs[-1], along
+
+    def _backward(self, inputs: list[torch.Tensor], delta: torch.Tensor):
+        """Like `Network.backward`, through W + Aᵀ diag(owed) D; also δ Dᵀ of each layer ``[R, n, capacity]``."""
+        network, owed = self.network, self.owed.unsqueeze(1)
+        deltas, along = [delta], []
+        for layer in range(len(network.weights) - 1, -1, -1):
+            along.insert(0, torch.bmm(deltas[0], self.members.deltas[layer].mT))
+            if layer:
+                back = torch.bmm(deltas[0], network.weights[layer].mT)
+                back.baddbmm_(along[0] * owed, self.members.inputs[layer])
+                deltas.insert(0, back.mul_(inputs[layer] > 0))
+        return deltas, along

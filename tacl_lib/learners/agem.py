@@ -1,0 +1,70 @@
+"""A-GEM: averaged gradient episodic memory, told when a task ends."""
+
+import torch
+
+from tacl_lib.errors import TaclError
+from tacl_lib.learners.base import Step, TaskAwareLearner, check_positive, register
+from tacl_lib.learners.reference import agem_step, draw
+from tacl_lib.network import Network
+from tacl_lib.randomness import Uniforms
+
+
+@register
+class Agem(TaskAwareLearner):
+    """The paper's Algorithm 1. The memory M grows by ``samples_per_task`` at the end of each task."""
+
+    name = "agem"
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        rate: float = 1e-3,
+        samples_per_task: int = 300,
+        reference_batch: int | None = 10,
+    ):
+        """samples_per_task: s, kept of each task. reference_batch: size of M̃; None takes all of M."""
+        super().__init__(network, rate=rate)
+        check_positive(samples_per_task=samples_per_task, reference_batch=reference_batch)
+        self.samples_per_task, self.reference_batch = samples_per_task, reference_batch
+        self.steps = 0
+        self._remember(
+            torch.zeros(network.runs, 0, network.sizes[0], device=network.device),
+            torch.zeros(network.runs, 0, dtype=torch.int64, device=network.device),
+        )
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
+        if self.memory_x.shape[1] == 0:  # the first task: nothing to protect yet
+            losses, gradient = self.network.loss_gradient(x, y)
+            self.network.add(gradient, -self.rate)
+            step = Step(losses.sum(1), self.rate)
+        else:
+            step = agem_step(self.network, self.rate, x, y, *self.reference())
+        self.steps += 1
+        return step
+
+    def reference(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """M̃: samples, labels and their weights."""
+        if self.memory_x.shape[1] == 0:
+            raise TaclError(
+                "A-GEM has no reference batch before its first task has ended: call end_task first."
+            )
+        filled = torch.ones_like(self.memory_y, dtype=torch.bool)
+        places, weight = draw(filled, self.reference_batch, self._uniforms(self.steps))
+        run = torch.arange(len(places), device=places.device).unsqueeze(1)
+        return self.memory_x[run, places], self.memory_y[run, places], weight
+
+    def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        self._remember(torch.cat([self.memory_x, x], dim=1), torch.cat([self.memory_y, y], dim=1))
+
+    def _remember(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        self.memory_x, self.memory_y = x, y
+        self._uniforms = Uniforms(self.network.seeds, "reference", x.shape[1], self.network.device)
+
+    def state(self) -> dict:
+        return super().state() | {"x": self.memory_x, "y": self.memory_y, "steps": self.steps}
+
+    def load_state(self, state: dict) -> None:
+        super().load_state(state)
+        self._remember(state["x"], state["y"])
+        self.steps = state["steps"]

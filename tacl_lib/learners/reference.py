@@ -1,0 +1,56 @@
+"""The A-GEM step, shared by A-GEM and TA-A-GEM: a gradient that must not harm a reference batch."""
+
+import torch
+
+from tacl_lib.gradients import products, scaled, split
+from tacl_lib.learners.base import Step
+from tacl_lib.network import Network
+
+
+def agem_step(
+    network: Network,
+    rate: float,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    reference_x: torch.Tensor,
+    reference_y: torch.Tensor,
+    weight: torch.Tensor,
+) -> Step:
+    """One step of A-GEM.
+
+    g = ∇L(w) and g_ref = ∇L_ref(w) go through the network as one batch. If ⟨g, g_ref⟩ < 0, the step is
+    along g̃ = g - (⟨g, g_ref⟩ / ⟨g_ref, g_ref⟩) g_ref, else along g. As gradients are sums over samples, g̃
+    is a batch in which the reference samples count with that factor.
+
+    reference_x ``[R, m, features]``, reference_y ``[R, m]``; weight ``[R, m]``: of each in L_ref; zeros are
+    places that hold nothing.
+    """
+    count = x.shape[1]
+    weights = torch.cat([torch.full_like(weight[:, :1], 1 / count).expand(-1, count), weight], dim=1)
+    losses, gradient = network.loss_gradient(
+        torch.cat([x, reference_x], dim=1), torch.cat([y, reference_y], dim=1), weights
+    )
+    _, reference = split(gradient, count)
+    overlaps = products(gradient, reference)
+    overlap = overlaps[:, :count].sum((1, 2))  # ⟨g, g_ref⟩
+    square = overlaps[:, count:].sum((1, 2))  # ⟨g_ref, g_ref⟩
+    conflict = overlap < 0
+    coefficient = torch.where(conflict, overlap / square, 0.0)
+    factor = torch.ones_like(weights)
+    factor[:, count:] = -coefficient.unsqueeze(1)
+    network.add(scaled(gradient, factor), -rate)
+    return Step(losses[:, :count].sum(1), rate, conflict)
+
+
+def draw(filled: torch.Tensor, size: int | None, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw a reference batch without replacement from the filled places of a memory.
+
+    filled: bool ``[R, capacity]``; uniform: ``[R, capacity]``; size: of the batch, None for the whole memory.
+    Returns places ``[R, m]`` and weights ``[R, m]`` that sum to 1 in each run that has anything (else to 0).
+    """
+    # The places with the largest random keys are a random subset; empty places come last.
+    keys = torch.where(filled, uniform, -1.0)
+    size = filled.shape[1] if size is None else min(size, filled.shape[1])
+    values, places = keys.topk(size, dim=1)
+    there = (values >= 0).float()
+    return places, there / there.sum(1, keepdim=True).clamp(min=1)

@@ -1,0 +1,75 @@
+"""TA-A-GEM: A-GEM on a memory of clusters; nobody tells it when a task ends."""
+
+import torch
+
+from tacl_lib.learners.base import Learner, Sampling, Step, Stored, check_positive, register
+from tacl_lib.learners.reference import agem_step, draw
+from tacl_lib.memory import Geometry, sample_memory
+from tacl_lib.network import Network
+from tacl_lib.randomness import Uniforms
+
+
+@register
+class TaAgem(Learner):
+    """An A-GEM step, then one sample of the batch joins the memory by the paper's Algorithm 3."""
+
+    name = "ta_agem"
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        rate: float = 1e-3,
+        clusters: int | None = None,
+        cluster_size: int = 3,
+        pool_per_class: bool = True,
+        sampling_rate: float = 1.0,
+        reference_batch: int | None = 10,
+        policy: str = "clustering",
+    ):
+        """clusters: Q of each pool; None gives 100 in all, as in the paper (10 × 10 or 2 × 50).
+        cluster_size: P. pool_per_class: one pool for each class, or a single one.
+        sampling_rate: samples stored a batch. reference_batch: None takes the whole memory.
+        policy: how the memory places a sample, a name in `tacl_lib.memory.POLICIES`.
+        """
+        super().__init__(network, rate=rate)
+        check_positive(reference_batch=reference_batch)
+        pools = network.sizes[-1] if pool_per_class else 1
+        self.geometry = Geometry(pools, max(100 // pools, 1) if clusters is None else clusters, cluster_size)
+        self.memory = sample_memory(network.runs, network.sizes[0], self.geometry, policy, network.device)
+        self.sampling, self.reference_batch, self.pool_per_class = (
+            Sampling(sampling_rate),
+            reference_batch,
+            pool_per_class,
+        )
+        self.steps = 0
+        # Per step: which sample of the batch, where chance puts it, and a key for each place.
+        width = 2 + self.geometry.capacity
+        self._uniforms = Uniforms(network.seeds, "memory", width, network.device)
+        self._run = torch.arange(network.runs, device=network.device)
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
+        uniform = self._uniforms(self.steps)
+        store = self.memory.store
+        places, weight = draw(self.memory.filled, self.reference_batch, uniform[:, 2:])
+        run = self._run.unsqueeze(1)
+        step = agem_step(self.network, self.rate, x, y, store.x[run, places], store.y[run, places], weight)
+        if self.sampling.due(self.steps):
+            step = step._replace(stored=self._remember(x, y, uniform[:, 0], uniform[:, 1]))
+        self.steps += 1
+        return step
+
+    def _remember(self, x: torch.Tensor, y: torch.Tensor, which: torch.Tensor, where: torch.Tensor) -> Stored:
+        """Add one sample of the batch, drawn at random, to the pool of its class."""
+        chosen = (which * x.shape[1]).long()
+        sample, label = x[self._run, chosen], y[self._run, chosen]
+        pool = label if self.pool_per_class else torch.zeros_like(label)
+        return Stored(chosen, self.memory.add((sample, label), pool, where))
+
+    def state(self) -> dict:
+        return super().state() | {"memory": self.memory.state(), "steps": self.steps}
+
+    def load_state(self, state: dict) -> None:
+        super().load_state(state)
+        self.memory.load_state(state["memory"])
+        self.steps = state["steps"]

@@ -1,0 +1,176 @@
+"""The multi-layer perceptron of the paper, for R independent runs at once.
+
+Batches of ten samples leave a processor idle, so R runs train as one network whose weights are stacked,
+``[R, in, out]``. Backpropagation is written out: it is ten lines, and it yields the activations and deltas
+from which every gradient of this kit is made (see `gradients`).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.randomness import generator
+
+INITIALISATIONS = ("glorot", "torch", "he")
+
+
+class Gradient(NamedTuple):
+    """A gradient as outer products: its part in layer l is the sum over n of ``inputs[l][n] ⊗ deltas[l][n]``.
+
+    The bias of layer l has gradient ``sum of deltas[l]``. n runs over samples; R over runs.
+    """
+
+    inputs: list[torch.Tensor]  #: per layer ``[R, n, in]``: what went into the layer
+    deltas: list[torch.Tensor]  #: per layer ``[R, n, out]``: derivative by what came out of it
+
+
+class Network:
+    """R multi-layer perceptrons with ReLU between layers.
+
+    seeds: one run per seed; its first weights depend on nothing else.
+    sizes: features, hidden widths, outputs, e.g. ``(784, 200, 200, 10)``.
+    initialisation: ``"glorot"`` uniform with zero bias, ``"torch"`` (the default of ``nn.Linear``) or
+        ``"he"`` normal with zero bias.
+    """
+
+    def __init__(
+        self,
+        seeds: Sequence[int],
+        sizes: Sequence[int],
+        initialisation: str = "glorot",
+        device: torch.device | str = "cpu",
+    ):
+        if initialisation not in INITIALISATIONS:
+            raise unknown_name("initialisation", initialisation, INITIALISATIONS)
+        if len(sizes) < 2 or min(sizes) < 1:
+            raise TaclError(f"sizes must be two or more positive layer widths, not {tuple(sizes)}.")
+        self.seeds, self.sizes, self.device = tuple(seeds), tuple(sizes), torch.device(device)
+        shapes = list(zip(sizes[:-1], sizes[1:], strict=True))
+        #: all parameters of all runs in one piece of memory, layer after layer; the others are views of it
+        self.flat = torch.empty(self.runs * self.parameter_count, device=device)
+        views = self.views(self.flat)
+        self.weights: list[torch.Tensor] = views[: len(shapes)]  #: per layer ``[R, in, out]``
+        self.biases: list[torch.Tensor] = views[len(shapes) :]  #: per layer ``[R, 1, out]``
+        for layer, shape in enumerate(shapes):
+            for run, seed in enumerate(self.seeds):
+                weight, bias = _first_weights(seed, layer, *shape, initialisation)
+                self.weights[layer][run] = torch.from_numpy(weight)
+                self.biases[layer][run] = torch.from_numpy(bias)
+
+    def views(self, flat: torch.Tensor) -> list[torch.Tensor]:
+        """A buffer like ``self.flat`` as weights ``[R, in, out]`` of every layer, then biases ``[R, 1, out]``."""
+        pairs = list(zip(self.sizes[:-1], self.sizes[1:], strict=True))
+        shapes = [(self.runs, *pair) for pair in pairs] + [(self.runs, 1, out) for _, out in pairs]
+        pieces = flat.split([math.prod(shape) for shape in shapes])
+        return [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+
+    def vector(self, run: int) -> torch.Tensor:
+        """All parameters of one run: weights of every layer, then biases: ``[p]``."""
+        return torch.cat([view[run].flatten() for view in self.views(self.flat)])
+
+    @property
+    def runs(self) -> int:
+        return len(self.seeds)
+
+    @property
+    def parameter_count(self) -> int:
+        """p, the number of weights and biases of one run."""
+        return sum((w_in + 1) * w_out for w_in, w_out in zip(self.sizes[:-1], self.sizes[1:], strict=True))
+
+    def forward(self, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """What goes into each layer, and the logits f(x; w): ``[R, n, features]`` to ``[R, n, classes]``."""
+        self.check_shape(x)
+        inputs = [x]
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            inputs.append(torch.baddbmm(bias, inputs[-1], weight).relu_())
+        return inputs, torch.baddbmm(self.biases[-1], inputs[-1], self.weights[-1])
+
+    def check_shape(self, x: torch.Tensor) -> None:
+        """Samples must be ``[R, n, features]``."""
+        if x.dim() != 3 or x.shape[0] != self.runs or x.shape[2] != self.sizes[0]:
+            raise TaclError(
+                f"samples must have the shape [{self.runs} runs, n, {self.sizes[0]} features], "
+                f"not {list(x.shape)}."
+            )
+
+    def backward(self, inputs: list[torch.Tensor], delta: torch.Tensor) -> list[torch.Tensor]:
+        """Derivatives by every layer's output, from those by the logits, ``delta [R, n, classes]``."""
+        deltas = [delta]
+        for layer in range(len(self.weights) - 1, 0, -1):
+            back = torch.bmm(deltas[0], self.weights[layer].mT)
+            deltas.insert(0, back.mul_(inputs[layer] > 0))
+        return deltas
+
+    def loss_gradient(
+        self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor | float | None = None
+    ) -> tuple[torch.Tensor, Gradient]:
+        """Cross-entropy and its gradient ∇L(w).
+
+        weight: of each sample ``[R, n]`` in the sum; 1/n, the mean, if not given.
+        Returns the weighted losses ``[R, n]``, whose sum is L(w), and a gradient of n terms.
+        """
+        inputs, logits = self.forward(x)
+        losses, delta = cross_entropy(logits, y, 1 / y.shape[1] if weight is None else weight)
+        return losses, Gradient(inputs, self.backward(inputs, delta))
+
+    def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> Gradient:
+        """∇f_y(x; w): for each sample apart, the gradient of the logit of its label."""
+        inputs, logits = self.forward(x)
+        delta = torch.zeros_like(logits).scatter_(2, y.unsqueeze(2), 1.0)
+        return Gradient(inputs, self.backward(inputs, delta))
+
+    def add(self, gradient: Gradient, factor: torch.Tensor | float) -> None:
+        """w ← w + factor · gradient, without ever forming the gradient. factor: a number or ``[R]``."""
+        for weight, bias, given, delta in zip(self.weights, self.biases, *gradient, strict=True):
+            alpha = factor
+            if isinstance(factor, torch.Tensor):
+                delta, alpha = delta * factor.view(-1, 1, 1), 1.0
+            weight.baddbmm_(given.mT, delta, alpha=alpha)
+            bias.add_(delta.sum(1, keepdim=True), alpha=alpha)
+
+    def accuracy(self, x: torch.Tensor, y: torch.Tensor, chunk: int = 1000) -> torch.Tensor:
+        """Share of samples classified right, float64 ``[R]``. x ``[R or 1, n, features]``, y likewise."""
+        right = torch.zeros(self.runs, dtype=torch.int64, device=self.device)
+        for images, labels in zip(x.split(chunk, dim=1), y.split(chunk, dim=1), strict=True):
+            logits = self.forward(images.expand(self.runs, -1, -1))[1]
+            right += (logits.argmax(2) == labels).sum(1)
+        return right.double() / y.shape[1]
+
+
+def cross_entropy(
+    logits: torch.Tensor, y: torch.Tensor, weight: torch.Tensor | float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weighted losses -log softmax(logits)_y, ``[R, n]``, and the derivative of their sum by the logits."""
+    log_probability = logits.log_softmax(2)
+    target = y.unsqueeze(2)
+    try:
+        losses = log_probability.gather(2, target).squeeze(2)
+    except RuntimeError as error:  # the device checks the range as it gathers; a check of our own would wait
+        raise TaclError(
+            f"labels must have the shape {tuple(logits.shape[:2])} and lie in 0 to {logits.shape[2] - 1}; "
+            f"these have the shape {tuple(y.shape)} and lie in {y.min()} to {y.max()}."
+        ) from error
+    delta = log_probability.exp_()
+    delta.scatter_add_(2, target, delta.new_full((1, 1, 1), -1.0).expand_as(target))
+    if isinstance(weight, torch.Tensor):
+        return losses.mul_(-weight), delta.mul_(weight.unsqueeze(2))
+    return losses.mul_(-weight), delta.mul_(weight)
+
+
+def _first_weights(seed: int, layer: int, width_in: int, width_out: int, initialisation: str):
+    """Weights ``[in, out]`` and biases ``[1, out]`` of one run before training."""
+    rng = generator(seed, "weights", layer)
+    shape, bias = (width_in, width_out), np.zeros((1, width_out))
+    if initialisation == "glorot":
+        bound = math.sqrt(6 / (width_in + width_out))
+        weight = rng.uniform(-bound, bound, shape)
+    elif initialisation == "he":
+        weight = rng.normal(0, math.sqrt(2 / width_in), shape)
+    else:
+        bound = 1 / math.sqrt(width_in)
+        weight, bias = rng.uniform(-bound, bound, shape), rng.uniform(-bound, bound, bias.shape)
+    return weight.astype(np.float32), bias.astype(np.float32)

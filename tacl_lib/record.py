@@ -1,0 +1,116 @@
+"""The record of one run: what was measured after each epoch, and in which circumstances."""
+
+import json
+import os
+import platform
+import subprocess
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tacl_lib import __version__
+from tacl_lib.errors import TaclError
+from tacl_lib.files import write_whole
+from tacl_lib.memory import EventLog, Geometry
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run, epoch by epoch. E epochs, T tasks."""
+
+    seed: int
+    epochs: pd.DataFrame  #: E rows: epoch, task, next_task, first_step, steps, loss, rate, projected
+    accuracy: np.ndarray  #: float64 ``[E, T]``, on test data; NaN where not tested
+    seen: np.ndarray  #: bool ``[E, T]``, tasks of which samples had been shown
+    memory: np.ndarray  #: int64 ``[E, T]``, members of the memory by true task
+    events: EventLog | None = None
+    diverged_at: int | None = None  #: the step whose loss was not finite, if there was one
+    info: dict = field(default_factory=dict)  #: settings, versions, device, wall time: see `circumstances`
+
+    def write(self, path: Path) -> None:
+        """Write as parquet, whole or not at all; the event log goes into a second file beside it."""
+        about = {"seed": self.seed, "diverged_at": self.diverged_at, "info": self.info}
+        if self.events is not None:
+            about["geometry"] = list(self.events.geometry)
+            events = pa.table(self.events.columns())
+            # First the log, then the record: a record that is there is complete.
+            write_whole(
+                _events_path(path), lambda temporary: pq.write_table(events, temporary, compression="zstd")
+            )
+        table = pa.Table.from_pandas(self._frame(), preserve_index=False)
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"tacl": json.dumps(about)})
+        write_whole(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+
+    def _frame(self) -> pd.DataFrame:
+        columns = {
+            f"{name}_{task}": values[:, task]
+            for name, values in (("accuracy", self.accuracy), ("seen", self.seen), ("memory", self.memory))
+            for task in range(values.shape[1])
+        }
+        return pd.concat([self.epochs, pd.DataFrame(columns)], axis=1)
+
+
+def read_record(path: Path) -> Record:
+    """Read what `Record.write` wrote."""
+    try:
+        table = pq.read_table(path)
+        about = json.loads(table.schema.metadata[b"tacl"])
+        frame = table.to_pandas()
+        events = None
+        if "geometry" in about:
+            columns = pq.read_table(_events_path(path)).to_pydict()
+            events = EventLog(Geometry(*about["geometry"]), **_as_arrays(columns))
+    except FileNotFoundError as error:
+        raise TaclError(f"there is no result file {error.filename or path}; run it again.") from error
+    except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
+        raise TaclError(
+            f"the result file {path} is damaged ({_first_line(error)}); delete it and run again."
+        ) from error
+    tasks = sum(name.startswith("accuracy_") for name in frame)
+    blocks = {
+        name: frame[[f"{name}_{task}" for task in range(tasks)]].to_numpy()
+        for name in ("accuracy", "seen", "memory")
+    }
+    epochs = frame[[name for name in frame if name.rpartition("_")[0] not in blocks]]
+    return Record(
+        about["seed"], epochs, **blocks, events=events, diverged_at=about["diverged_at"], info=about["info"]
+    )
+
+
+def circumstances(device: object, **more: object) -> dict:
+    """Versions, machine and commit, to be stored with every result."""
+    return {
+        "versions": {name: version(name) for name in ("torch", "numpy", "pandas", "pyarrow")}
+        | {"python": platform.python_version(), "tacl": __version__},
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "device": str(device),
+        "commit": _commit(),
+        **more,
+    }
+
+
+def _commit() -> str:
+    """The commit of the project, with a + where files were changed since; "unknown" outside a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def _events_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.events.parquet")
+
+
+def _as_arrays(columns: dict[str, list]) -> dict[str, np.ndarray]:
+    types = {"step": np.int32, "row": np.int32}
+    return {name: np.array(values, types.get(name, np.int16)) for name, values in columns.items()}
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no details'}"

@@ -1,0 +1,231 @@
+"""One dataset in, a sequence of disjoint tasks out: by permutation, rotation or class split.
+
+The paper's appendix, "Task generation details". Images stay ``uint8`` and are laid out task after task, so
+that a task is a slice and a stream can gather its batches from one resident tensor.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from tacl_lib.data import Dataset
+from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.randomness import generator
+from tacl_lib.rotation import rotate
+
+SPLITS = ("permutation", "rotation", "class")
+SCALINGS = ("unit", "standard")
+VALIDATIONS = ("parts", "whole")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Training or test data of all tasks, for S runs (S = 1 where all runs share the same images)."""
+
+    images: torch.Tensor  #: uint8 ``[S, N, features]``
+    labels: torch.Tensor  #: int64 ``[S, N]``
+    origin: torch.Tensor  #: int64 ``[S, N]``, the row of each sample in the dataset
+    bounds: tuple[int, ...]  #: task k is rows ``bounds[k]`` to ``bounds[k + 1]``
+
+    def size(self, task: int) -> int:
+        """How many samples a task has (the same in every run)."""
+        return self.bounds[task + 1] - self.bounds[task]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Turns ``uint8`` features into what the network sees: ``(x - offset) / divisor``."""
+
+    offset: torch.Tensor  #: float32 ``[features]``
+    divisor: torch.Tensor  #: float32 ``[features]``
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        """``[..., features]`` uint8 to float32."""
+        return images.float().sub_(self.offset).div_(self.divisor)
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of R runs on one dataset: a run's own random split, permutation and order per seed."""
+
+    dataset: str
+    split: str
+    seeds: tuple[int, ...]
+    names: tuple[str, ...]  #: one per task, e.g. ``"40°"``
+    classes: int  #: number of outputs of the network
+    image_shape: tuple[int, int, int]
+    train: Samples
+    test: Samples
+    scaling: Scaling
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    @property
+    def features(self) -> int:
+        return self.train.images.shape[-1]
+
+    def inputs(self, samples: Samples, task: int) -> torch.Tensor:
+        """All scaled images of a task, float32 ``[S, n, features]``."""
+        return self.scaling(samples.images[:, samples.bounds[task] : samples.bounds[task + 1]])
+
+    def targets(self, samples: Samples, task: int) -> torch.Tensor:
+        """All labels of a task, int64 ``[S, n]``."""
+        return samples.labels[:, samples.bounds[task] : samples.bounds[task + 1]]
+
+    def to(self, device: torch.device | str) -> "Tasks":
+        """The same tasks with every tensor on a device."""
+
+        def moved(holder):
+            tensors = {k: v.to(device) for k, v in vars(holder).items() if isinstance(v, torch.Tensor)}
+            return replace(holder, **tensors)
+
+        return replace(self, train=moved(self.train), test=moved(self.test), scaling=moved(self.scaling))
+
+
+def make_tasks(
+    dataset: Dataset,
+    split: str,
+    seeds: Sequence[int] = (0,),
+    *,
+    task_count: int = 10,
+    degrees_per_task: float = 20.0,
+    scaling: str = "unit",
+    validation: str = "parts",
+    interpolation: str = "bilinear",
+    train_limit: int | None = None,
+    test_limit: int | None = None,
+) -> Tasks:
+    """Build the tasks of one run per seed.
+
+    split: ``"permutation"`` (each task shuffles the pixels in its own way), ``"rotation"`` (task k is
+        turned by k · ``degrees_per_task``) or ``"class"`` (labels (0, 1), (2, 3) …; even → 0, odd → 1).
+    task_count: number of tasks for permutation and rotation.
+    scaling: ``"unit"`` to [0, 1], or ``"standard"``: zero mean, unit deviation per channel; fitted on the
+        training images.
+    validation: ``"parts"`` splits the test set among the tasks as the training set; ``"whole"`` gives every
+        task the whole test set, transformed.
+    train_limit, test_limit: at most so many samples a task, for reduced profiles.
+    """
+    seeds = _checked_seeds(seeds)
+    for kind, name, valid in (
+        ("split", split, SPLITS),
+        ("scaling", scaling, SCALINGS),
+        ("validation", validation, VALIDATIONS),
+    ):
+        if name not in valid:
+            raise unknown_name(kind, name, valid)
+    for name, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
+        if limit is not None and limit < 1:
+            raise TaclError(f"{name} must be at least 1 or None, not {limit}.")
+
+    labels = int(max(dataset.train_labels.max(), dataset.test_labels.max())) + 1
+    if split == "class":
+        if labels % 2:
+            raise TaclError(
+                f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one."
+            )
+        names = tuple(f"{k} / {k + 1}" for k in range(0, labels, 2))
+    else:
+        smallest = len(dataset.train_labels) if validation == "whole" else len(dataset.test_labels)
+        if not 1 <= task_count <= min(smallest, len(dataset.train_labels)):
+            raise TaclError(
+                f"task_count must lie between 1 and {smallest} (the images of {dataset.name}), not {task_count}."
+            )
+        names = tuple(
+            f"permutation {k}" if split == "permutation" else f"{k * degrees_per_task:g}°"
+            for k in range(task_count)
+        )
+
+    def side(images: np.ndarray, targets: np.ndarray, part: str, share: bool, limit: int | None) -> Samples:
+        # Without a limit every run has the same class tasks (only their order differs): keep one copy.
+        runs = seeds[:1] if split == "class" and limit is None else seeds
+        transform = _transform(split, images.shape[1:3], degrees_per_task, interpolation)
+        laid_out = []
+        for seed in runs:
+            if split == "class":
+                rows = [np.flatnonzero(targets // 2 == task) for task in range(len(names))]
+            else:
+                order = generator(seed, f"split {part}").permutation(len(targets))
+                rows = np.array_split(order, len(names)) if share else [order] * len(names)
+            if limit is not None:
+                chosen = generator(seed, f"limit {part}")
+                rows = [chosen.permutation(r)[:limit] for r in rows]
+            laid_out.append(_lay_out(images, targets, rows, seed, transform))
+        bounds = np.cumsum([0] + [len(r) for r in rows])
+        if np.any(np.diff(bounds) == 0):
+            empty = names[int(np.argmin(np.diff(bounds)))]
+            raise TaclError(f"task {empty!r} of {dataset.name} has no {part} images; use another split.")
+        pixels, origin = (np.stack(arrays) for arrays in zip(*laid_out, strict=True))
+        task_labels = targets[origin].astype(np.int64) % (2 if split == "class" else labels)
+        return Samples(
+            torch.from_numpy(pixels),
+            torch.from_numpy(task_labels),
+            torch.from_numpy(origin),
+            tuple(map(int, bounds)),
+        )
+
+    return Tasks(
+        dataset=dataset.name,
+        split=split,
+        seeds=seeds,
+        names=names,
+        classes=2 if split == "class" else labels,
+        image_shape=tuple(dataset.train_images.shape[1:]),
+        train=side(dataset.train_images, dataset.train_labels, "train", True, train_limit),
+        test=side(dataset.test_images, dataset.test_labels, "test", validation == "parts", test_limit),
+        scaling=_fit_scaling(dataset.train_images, scaling),
+    )
+
+
+def permutation_of(seed: int, task: int, pixels: int) -> np.ndarray:
+    """The order in which task ``task`` of run ``seed`` shows its pixels: ``new = old[..., order]``."""
+    return generator(seed, "permutation", task).permutation(pixels)
+
+
+def _transform(split: str, size: tuple[int, int], degrees: float, interpolation: str) -> Callable:
+    """How a split changes the images ``[n, H, W, C]`` of (task, seed)."""
+
+    def permute(images: np.ndarray, task: int, seed: int) -> np.ndarray:
+        # Whole pixels move: the channels of a colour stay together.
+        flat = images.reshape(len(images), size[0] * size[1], -1)
+        return flat[:, permutation_of(seed, task, flat.shape[1])].reshape(images.shape)
+
+    return {
+        "permutation": permute,
+        "rotation": lambda images, task, seed: rotate(images, task * degrees, interpolation),
+        "class": lambda images, task, seed: images,
+    }[split]
+
+
+def _lay_out(images, targets, rows, seed, transform) -> tuple[np.ndarray, np.ndarray]:
+    """One run's images ``[N, features]`` and their rows in the dataset ``[N]``, task after task."""
+    pixels = np.concatenate(
+        [transform(images[r], task, seed).reshape(len(r), -1) for task, r in enumerate(rows)]
+    )
+    return pixels, np.concatenate(rows)
+
+
+def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:
+    """Fit the input scaling on the training images ``[N, H, W, C]``."""
+    channels = train_images.shape[3]
+    if scaling == "unit":
+        offset, divisor = np.zeros(channels), np.full(channels, 255.0)
+    else:
+        # From a histogram: exact sums of whole numbers, so the same bytes on every machine.
+        counts = np.stack([np.bincount(train_images[..., c].ravel(), minlength=256) for c in range(channels)])
+        values = np.arange(256)
+        offset = counts @ values / counts.sum(1)
+        divisor = np.sqrt(np.maximum(counts @ values**2 / counts.sum(1) - offset**2, 1e-12))
+    pixels = train_images.shape[1] * train_images.shape[2]
+    return Scaling(*(torch.from_numpy(np.tile(v, pixels).astype(np.float32)) for v in (offset, divisor)))
+
+
+def _checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    seeds = tuple(int(seed) for seed in seeds)
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise TaclError(f"seeds must be distinct whole numbers from 0 on, at least one; got {seeds}.")
+    return seeds

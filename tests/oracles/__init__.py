@@ -1,0 +1,1 @@
+"""Slow, literal transcriptions of the paper's pseudo-code. Nothing here may import the library under test."""
