@@ -55,9 +55,7 @@ class Checkpoint:
             )
             return None
         if owner != self.belongs_to:
-            raise TaclError(
-                f"the checkpoint {self.path} is of another run; delete it or choose another file."
-            )
+            raise TaclError(f"the checkpoint {self.path} is of another run; delete it or choose another file.")
         return state
 
     def keep_good(self, seed: int) -> Path | None:

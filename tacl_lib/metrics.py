@@ -35,9 +35,7 @@ def summary(accuracy: np.ndarray, seen: np.ndarray) -> dict[str, float]:
     }
 
 
-def not_worse(
-    values: Sequence[Sequence[float]], higher_is_better: bool = True, confidence: float = 0.99
-) -> list[bool]:
+def not_worse(values: Sequence[Sequence[float]], higher_is_better: bool = True, confidence: float = 0.99) -> list[bool]:
     """Which methods the paper's tables print bold: the best one, and those not significantly different from it.
 
     values: for each method its results over runs. Two methods differ if Welch's t-test rejects equal means

@@ -93,8 +93,7 @@ class Network:
         """Samples must be ``[R, n, features]``."""
         if x.dim() != 3 or x.shape[0] != self.runs or x.shape[2] != self.sizes[0]:
             raise TaclError(
-                f"samples must have the shape [{self.runs} runs, n, {self.sizes[0]} features], "
-                f"not {list(x.shape)}."
+                f"samples must have the shape [{self.runs} runs, n, {self.sizes[0]} features], not {list(x.shape)}."
             )
 
     def backward(self, inputs: list[torch.Tensor], delta: torch.Tensor) -> list[torch.Tensor]:

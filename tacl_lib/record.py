@@ -39,9 +39,7 @@ class Record:
             about["geometry"] = list(self.events.geometry)
             events = pa.table(self.events.columns())
             # First the log, then the record: a record that is there is complete.
-            write_whole(
-                _events_path(path), lambda temporary: pq.write_table(events, temporary, compression="zstd")
-            )
+            write_whole(_events_path(path), lambda temporary: pq.write_table(events, temporary, compression="zstd"))
         table = pa.Table.from_pandas(self._frame(), preserve_index=False)
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"tacl": json.dumps(about)})
         write_whole(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
@@ -73,13 +71,10 @@ def read_record(path: Path) -> Record:
         ) from error
     tasks = sum(name.startswith("accuracy_") for name in frame)
     blocks = {
-        name: frame[[f"{name}_{task}" for task in range(tasks)]].to_numpy()
-        for name in ("accuracy", "seen", "memory")
+        name: frame[[f"{name}_{task}" for task in range(tasks)]].to_numpy() for name in ("accuracy", "seen", "memory")
     }
     epochs = frame[[name for name in frame if name.rpartition("_")[0] not in blocks]]
-    return Record(
-        about["seed"], epochs, **blocks, events=events, diverged_at=about["diverged_at"], info=about["info"]
-    )
+    return Record(about["seed"], epochs, **blocks, events=events, diverged_at=about["diverged_at"], info=about["info"])
 
 
 def circumstances(device: object, **more: object) -> dict:

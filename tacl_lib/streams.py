@@ -73,9 +73,7 @@ class Stream:
         if batch_size < 1 or epochs < 1:
             raise TaclError(f"batch_size and epochs must be at least 1, not {batch_size} and {epochs}.")
         if experiment == "continuous" and (epochs < 2 or tasks.count < 2):
-            raise TaclError(
-                f"a continuous stream needs 2 epochs and 2 tasks at least, not {epochs} and {tasks.count}."
-            )
+            raise TaclError(f"a continuous stream needs 2 epochs and 2 tasks at least, not {epochs} and {tasks.count}.")
         self.tasks, self.experiment, self.batch_size = tasks, experiment, batch_size
         if experiment == "disjoint":
             parts = [(task, None, epochs) for task in range(tasks.count)]

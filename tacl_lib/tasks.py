@@ -125,9 +125,7 @@ def make_tasks(
     labels = int(max(dataset.train_labels.max(), dataset.test_labels.max())) + 1
     if split == "class":
         if labels % 2:
-            raise TaclError(
-                f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one."
-            )
+            raise TaclError(f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one.")
         names = tuple(f"{k} / {k + 1}" for k in range(0, labels, 2))
     else:
         smallest = len(dataset.train_labels) if validation == "whole" else len(dataset.test_labels)
@@ -136,8 +134,7 @@ def make_tasks(
                 f"task_count must lie between 1 and {smallest} (the images of {dataset.name}), not {task_count}."
             )
         names = tuple(
-            f"permutation {k}" if split == "permutation" else f"{k * degrees_per_task:g}°"
-            for k in range(task_count)
+            f"permutation {k}" if split == "permutation" else f"{k * degrees_per_task:g}°" for k in range(task_count)
         )
 
     def side(images: np.ndarray, targets: np.ndarray, part: str, share: bool, limit: int | None) -> Samples:
@@ -203,9 +200,7 @@ def _transform(split: str, size: tuple[int, int], degrees: float, interpolation:
 
 def _lay_out(images, targets, rows, seed, transform) -> tuple[np.ndarray, np.ndarray]:
     """One run's images ``[N, features]`` and their rows in the dataset ``[N]``, task after task."""
-    pixels = np.concatenate(
-        [transform(images[r], task, seed).reshape(len(r), -1) for task, r in enumerate(rows)]
-    )
+    pixels = np.concatenate([transform(images[r], task, seed).reshape(len(r), -1) for task, r in enumerate(rows)])
     return pixels, np.concatenate(rows)
 
 

@@ -76,9 +76,7 @@ class _Training:
     def __init__(self, learner: Learner, stream: Stream, tested: str):
         tasks, network = stream.tasks, learner.network
         if network.seeds != tasks.seeds:
-            raise TaclError(
-                f"the network has the seeds {network.seeds}, the tasks {tasks.seeds}; use the same."
-            )
+            raise TaclError(f"the network has the seeds {network.seeds}, the tasks {tasks.seeds}; use the same.")
         if (network.sizes[0], network.sizes[-1]) != (tasks.features, tasks.classes):
             raise TaclError(
                 f"the network maps {network.sizes[0]} features to {network.sizes[-1]} classes, but the tasks have "
@@ -170,9 +168,7 @@ class _Training:
         """Hand a task-aware learner samples of the task that is over."""
         samples, seeds = self.stream.tasks.train, self.stream.tasks.seeds
         count = min(self.learner.samples_per_task, samples.size(task))
-        drawn = stacked(
-            seeds, lambda seed: generator(seed, "end of task", task).permutation(samples.size(task))
-        )
+        drawn = stacked(seeds, lambda seed: generator(seed, "end of task", task).permutation(samples.size(task)))
         rows = (drawn[:, :count] + samples.bounds[task]).to(samples.images.device)
         run = torch.arange(len(seeds), device=rows.device).unsqueeze(1) % samples.images.shape[0]
         images = self.stream.tasks.scaling(samples.images[run, rows])

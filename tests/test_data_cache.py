@@ -77,9 +77,7 @@ def test_a_damaged_cache_without_a_source_is_removed_and_the_error_lists_what_wa
     fake.fail.append(True)
     with (
         pytest.warns(UserWarning, match=r"mnist\.arrays is damaged"),
-        pytest.raises(
-            TaclError, match=r"(?s)MNIST could not.*fake source: the fake source is down.*TACL_DATA"
-        ),
+        pytest.raises(TaclError, match=r"(?s)MNIST could not.*fake source: the fake source is down.*TACL_DATA"),
     ):
         load("mnist")
     assert left_in(room) == []
@@ -162,9 +160,7 @@ def test_a_disk_that_fills_up_during_a_download_stops_the_search(room, monkeypat
         raise OSError(errno.ENOSPC, "no space")
 
     asked = []
-    monkeypatch.setattr(
-        loading, "sources", lambda spec: [("full", full), ("next", lambda *_: asked.append(1))]
-    )
+    monkeypatch.setattr(loading, "sources", lambda spec: [("full", full), ("next", lambda *_: asked.append(1))])
     with pytest.raises(TaclError, match="No space left"):
         load("mnist")
     assert left_in(room) == []

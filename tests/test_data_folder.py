@@ -29,7 +29,7 @@ from test_data_tools import (  # noqa: F401 (fixtures)
     tgz_bytes,
 )
 
-from tacl_lib.data import Dataset, __main__, available, load, loading, register
+from tacl_lib.data import Dataset, __main__, available, embedded, load, loading, register
 from tacl_lib.data.catalog import CATALOG, CIFAR_BATCHES, IDX_FILES
 from tacl_lib.data.forms import SPRITES
 from tacl_lib.errors import TaclError
@@ -109,9 +109,7 @@ def test_cifar_in_its_three_forms(tmp_path, monkeypatch, form):
     else:
         planes = images.transpose(0, 3, 1, 2).reshape(-1, 3072)
         files = {
-            f"cifar-10-batches-py/{name}": pickle.dumps(
-                {b"data": planes[part], b"labels": labels[part].tolist()}, 2
-            )
+            f"cifar-10-batches-py/{name}": pickle.dumps({b"data": planes[part], b"labels": labels[part].tolist()}, 2)
             for name, part in zip(CIFAR_BATCHES, parts, strict=True)
         }
         if form == "tar":
@@ -238,7 +236,7 @@ def test_digits_need_nothing_and_keep_their_levels(room, monkeypatch, table_is_t
     from sklearn.datasets import load_digits
 
     if not table_is_there:  # as if a later scikit-learn kept its table elsewhere
-        monkeypatch.setattr(digits, "find_spec", lambda name: None)
+        monkeypatch.setattr(embedded, "find_spec", lambda name: None)
     dataset = load("digits")
     assert dataset.train_images.shape == (1541, 8, 8, 1)
     assert dataset.test_images.shape == (256, 8, 8, 1)
@@ -252,7 +250,7 @@ def test_digits_need_nothing_and_keep_their_levels(room, monkeypatch, table_is_t
 
 
 def test_other_digits_are_refused(monkeypatch):
-    monkeypatch.setattr(digits, "_rows", lambda: np.zeros((1797, 65), np.uint8))
+    monkeypatch.setattr(embedded, "_rows", lambda: np.zeros((1797, 65), np.uint8))
     with pytest.raises(TaclError, match="install scikit-learn again"):
         load("digits")
 

@@ -105,9 +105,7 @@ class Hostile:
         return self.call, self.arguments
 
 
-@pytest.mark.parametrize(
-    "call", [os.system, eval, os.mkdir, np.load, getattr], ids=lambda call: call.__name__
-)
+@pytest.mark.parametrize("call", [os.system, eval, os.mkdir, np.load, getattr], ids=lambda call: call.__name__)
 @pytest.mark.parametrize("protocol", [0, 2, 4])
 def test_a_pickle_that_calls_anything_is_refused_and_not_run(tmp_path, call, protocol):
     trace = tmp_path / "trace"
@@ -139,6 +137,16 @@ def test_a_pickle_may_not_choose_another_codec():
 def test_a_pickle_of_other_arrays_is_refused(data, labels):
     with pytest.raises(TaclError, match="data_batch_1"):
         formats.read_cifar_batch(batch_bytes(data, labels, False), "data_batch_1")
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [b"Nr" + b"\xff\xff\xff\x7f" + b".", b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b"."],
+    ids=["store far out", "bytes without end"],
+)
+def test_a_few_bytes_cannot_claim_gigabytes(bomb):
+    with pytest.raises(TaclError, match=r"data_batch_1 cannot be read \((UnpicklingError|ValueError)"):
+        formats.read_cifar_batch(bomb, "data_batch_1")
 
 
 @given(st.binary(max_size=60))

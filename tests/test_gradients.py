@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacl_lib import gradients
-from tacl_lib.gradient_pool import GradientPool
+from tacl_lib.gradient_pool import TOLERANCE, GradientPool
 from tacl_lib.learners.ogd import ogd_step
 from tacl_lib.network import Gradient, Network
 
@@ -35,7 +35,7 @@ def make_gradient(rng, runs, sizes, terms):
     return Gradient([draw(width) for width in sizes[:-1]], [draw(width) for width in sizes[1:]])
 
 
-def make_batch(rng, count, runs=len(SEEDS), sizes=SIZES):
+def make_batch(rng, count, runs=2, sizes=SIZES):
     x = torch.from_numpy(rng.standard_normal((runs, count, sizes[0])).astype(np.float32))
     return x, torch.from_numpy(rng.integers(0, sizes[-1], (runs, count)))
 
@@ -73,7 +73,7 @@ shapes = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(shapes)
 def test_products_dot_scaled_split_and_dense_are_those_of_vectors(shape):
     runs, sizes, n, m, seed = shape
@@ -140,7 +140,7 @@ def test_coefficients_are_least_squares(seed, capacity):
 
 
 def worst_overlap(pool, rng):
-    """Of one OGD step: the largest |⟨update, u⟩| over the pool, by |u||g|; and the part of g that was left."""
+    """Of one OGD step: the largest |⟨update, u⟩| / (|u||g|) over the members u of the pool."""
     before = effective(pool)
     x, y = make_batch(rng, 6)
     _, gradient, _ = pool.loss_gradient(x, y)
@@ -148,11 +148,11 @@ def worst_overlap(pool, rng):
     ogd_step(pool, None, 1.0, x, y)
     update = effective(pool) - before
     members = dense_terms(pool.members)
-    overlap = (members @ update.unsqueeze(2)).squeeze(2).abs()
-    assert (update.norm(dim=1) < 1.0001 * g.norm(dim=1)).all()
+    lengths = (members.norm(dim=2) * g.norm(dim=1, keepdim=True)).clamp(min=1e-30)  # empty places hold zeros
+    assert (update.norm(dim=1) < 1.001 * g.norm(dim=1)).all()
     assert (update.norm(dim=1) > 0.01 * g.norm(dim=1)).all()  # a step is still taken
-    assert ((members @ g.unsqueeze(2)).squeeze(2).abs() / (members.norm(dim=2) * g.norm(dim=1, keepdim=True))).max() > 0.05
-    return (overlap / (members.norm(dim=2) * g.norm(dim=1, keepdim=True)).clamp(min=1e-30)).max().item()
+    assert ((members @ g.unsqueeze(2)).squeeze(2).abs() / lengths).max() > 0.05  # and g had to be changed
+    return ((members @ update.unsqueeze(2)).squeeze(2).abs() / lengths).max().item()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -173,18 +173,31 @@ def test_also_with_duplicated_members(seed):
     assert worst_overlap(pool, rng) < 1e-5
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("apart", [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2])
-def test_also_with_nearly_dependent_members(seed, apart):
-    """Every member has a twin that differs by one part in `apart`."""
-    rng = np.random.default_rng(seed)
+def pool_of_twins(rng, apart):
+    """Every member has a twin that differs from it by one part in 1 / apart."""
     pool = make_pool(rng, 6)
     noise = make_gradient(rng, 2, SIZES, 6)
-    twin = Gradient(
-        *([a + apart * b for a, b in zip(old, new, strict=True)] for old, new in zip(pool.members, noise, strict=True))
-    )
-    pool.extend(twin)
-    assert worst_overlap(pool, rng) < 1e-5
+    parts = zip(pool.members, noise, strict=True)
+    pool.extend(Gradient(*([a + apart * b for a, b in zip(*part, strict=True)] for part in parts)))
+    return pool
+
+
+APART = [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("apart", APART)
+def test_also_with_nearly_dependent_members(seed, apart):
+    rng = np.random.default_rng(seed)
+    assert worst_overlap(pool_of_twins(rng, apart), rng) < 1e-5
+
+
+@pytest.mark.parametrize("apart", APART)
+def test_nearly_dependent_members_keep_to_the_bound_of_the_ridge(apart):
+    """`TOLERANCE` promises √TOLERANCE / 2 of |u||g| for exact numbers; rounding of float32 may add as much."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        assert worst_overlap(pool_of_twins(rng, apart), rng) < TOLERANCE**0.5
 
 
 def test_also_for_members_of_very_different_length():

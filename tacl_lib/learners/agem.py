@@ -46,9 +46,7 @@ class Agem(TaskAwareLearner):
     def reference(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """M̃: samples, labels and their weights."""
         if self.memory_x.shape[1] == 0:
-            raise TaclError(
-                "A-GEM has no reference batch before its first task has ended: call end_task first."
-            )
+            raise TaclError("A-GEM has no reference batch before its first task has ended: call end_task first.")
         filled = torch.ones_like(self.memory_y, dtype=torch.bool)
         places, weight = draw(filled, self.reference_batch, self._uniforms(self.steps))
         run = torch.arange(len(places), device=places.device).unsqueeze(1)

@@ -55,9 +55,7 @@ class Ogd(TaskAwareLearner):
             self.scheduler.load_state(state["scheduler"])
 
 
-def ogd_step(
-    pool: GradientPool, scheduler: Scheduler | None, rate: float, x: torch.Tensor, y: torch.Tensor
-) -> Step:
+def ogd_step(pool: GradientPool, scheduler: Scheduler | None, rate: float, x: torch.Tensor, y: torch.Tensor) -> Step:
     """w ← w - η ĝ, with ĝ the part of g = ∇L(w) that is orthogonal to every gradient in the pool."""
     losses, gradient, overlap = pool.loss_gradient(x, y)
     loss = losses.sum(1)

@@ -9,9 +9,7 @@ from tacl_lib.memory.stores import GradientStore, SampleStore
 class Memory:
     """R memories at once, one per run, all of the same geometry."""
 
-    def __init__(
-        self, store: SampleStore | GradientStore, geometry: Geometry, policy: str, runs: int, device
-    ):
+    def __init__(self, store: SampleStore | GradientStore, geometry: Geometry, policy: str, runs: int, device):
         self.geometry, self.store = geometry.checked(), store
         self.policy = policy_named(policy)
         #: how often each cluster was added to, int64 ``[R, clusters of all pools]``

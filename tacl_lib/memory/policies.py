@@ -84,9 +84,7 @@ def policy_named(name: str) -> Policy:
     return POLICIES[name]
 
 
-def _into_cluster(
-    geometry: Geometry, added: torch.Tensor, pool: torch.Tensor, chosen: torch.Tensor
-) -> Placement:
+def _into_cluster(geometry: Geometry, added: torch.Tensor, pool: torch.Tensor, chosen: torch.Tensor) -> Placement:
     """A new cluster while the pool has one, else the chosen one; its oldest member leaves when it is full."""
     run = torch.arange(len(pool), device=pool.device)
     opened = (added.view(-1, geometry.pools, geometry.clusters)[run, pool] > 0).sum(1)

@@ -1,0 +1,64 @@
+"""One run from the command line:  python -m tacl_lib --dataset fashion_mnist --split class --learner ta_agem
+
+Every field of `RunSpec` is an option; a learner's own settings follow ``--set``, e.g. ``--set reference_batch=256``.
+One parquet file per seed goes to ``--out``; a run that was stopped goes on where it was.
+"""
+
+import argparse
+import ast
+import dataclasses
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tacl_lib.errors import TaclError
+from tacl_lib.experiments import RunSpec, run
+from tacl_lib.metrics import summary
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tacl_lib", description="Train one learner on one stream of tasks.")
+    for field in dataclasses.fields(RunSpec):
+        if field.name != "learner_settings":
+            default = field.default
+            parser.add_argument(f"--{field.name.replace('_', '-')}", default=default, help=f"default: {default}")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings of the learner")
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2, 3, 4], help="default: 0 1 2 3 4")
+    parser.add_argument("--out", type=Path, help="folder for the records; without it nothing is stored")
+    options = vars(parser.parse_args(arguments))
+    seeds, out, settings = tuple(options.pop("seeds")), options.pop("out"), options.pop("set")
+    try:
+        pairs = [_pair(text) for text in settings]
+        spec = RunSpec(**{name: _value(text) for name, text in options.items()}, learner_settings=dict(pairs))
+        stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *settings])
+        records = run(spec, seeds, checkpoint=None if out is None else out / f"{stem}.checkpoint")
+        for record in records:
+            if out is not None:
+                record.write(out / f"{stem}-seed{record.seed}.parquet")
+    except TaclError as error:
+        sys.exit(f"tacl: {error}")
+    results = [summary(record.accuracy, record.seen) for record in records]
+    for name in results[0]:
+        values = [result[name] for result in results]
+        print(f"{name:20s} {np.mean(values):.3f} ± {np.std(values):.3f}   {' '.join(f'{v:.3f}' for v in values)}")
+    print(f"{'wall time':20s} {records[0].info['wall_seconds_of_stack']:.0f} s for {len(seeds)} runs in one stack")
+
+
+def _pair(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise TaclError(f"--set takes NAME=VALUE, not {text!r}.")
+    return name, _value(value)
+
+
+def _value(text: object) -> object:
+    """Numbers, tuples, True, False and None as such; anything else is a word."""
+    try:
+        return ast.literal_eval(text) if isinstance(text, str) else text
+    except (ValueError, SyntaxError):
+        return text
+
+
+if __name__ == "__main__":
+    main()
