@@ -1,0 +1,51 @@
+"""What a run is: every setting of the paper, and of what it leaves open, in one frozen record."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields
+
+from tacl_lib.learners import LEARNERS, settings_of
+
+#: Raised when the same spec gives other numbers than before, so that old results are kept apart.
+RESULT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A learner on a stream of tasks. The defaults are the paper's settings; the open ones say so."""
+
+    dataset: str = "digits"
+    split: str = "class"  #: permutation, rotation or class
+    experiment: str = "disjoint"  #: disjoint or continuous
+    learner: str = "ta_agem"
+    learner_settings: dict = field(default_factory=dict, hash=False)  #: what differs from the learner's defaults
+    hidden: tuple[int, ...] = (200, 200)
+    batch_size: int = 10
+    epochs: int = 20  #: per task (disjoint) or per pair of tasks (continuous)
+    task_count: int = 10  #: for permutation and rotation
+    degrees_per_task: float = 20.0
+    scaling: str = "unit"  #: open in the paper: unit or standard
+    initialisation: str = "glorot"  #: open: glorot, torch or he
+    validation: str = "parts"  #: open: parts or whole
+    interpolation: str = "bilinear"  #: open: bilinear or nearest
+    last_task: str = "mixed"  #: open, continuous stream only: mixed or pure
+    train_limit: int | None = None  #: at most so many training samples a task; None is the paper's setting
+    test_limit: int | None = None
+
+    def full(self) -> dict:
+        """All settings as plain values, those of the learner included."""
+        own = settings_of(self.learner) if self.learner in LEARNERS else {}
+        settings = asdict(self) | {"learner_settings": own | self.learner_settings}
+        return json.loads(json.dumps(settings))  # tuples become lists, as they are in a file
+
+    def name(self) -> str:
+        """A hash of all settings: two specs have the same name if, and only if, they ask for the same run."""
+        text = json.dumps(self.full() | {"result_version": RESULT_VERSION}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def spec_from(settings: dict) -> RunSpec:
+    """The spec that `RunSpec.full` described, e.g. from a stored record."""
+    known = {f.name for f in fields(RunSpec)}
+    given = {name: value for name, value in settings.items() if name in known}
+    return RunSpec(**given | {"hidden": tuple(given.get("hidden", (200, 200)))})

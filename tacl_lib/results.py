@@ -1,0 +1,78 @@
+"""The store: one file per finished run, found by the hash of its spec."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from tacl_lib.errors import TaclError
+from tacl_lib.experiments.spec import RunSpec, spec_from
+from tacl_lib.metrics import summary
+from tacl_lib.record import Record, read_record
+
+
+class Store:
+    """A folder of records. A file that is there is a finished run: it was written whole and renamed."""
+
+    def __init__(self, folder: Path | str):
+        self.folder = Path(folder)
+
+    def path(self, spec: RunSpec, seed: int) -> Path:
+        """Where a run's record is, or will be."""
+        return self.folder / f"{spec.name()}-{seed}.parquet"
+
+    def checkpoint(self, spec: RunSpec, seeds: Sequence[int]) -> Path:
+        """Where the unfinished stack of these seeds keeps its state."""
+        return self.folder / "unfinished" / f"{spec.name()}-{'_'.join(map(str, seeds))}.pt"
+
+    def missing(self, spec: RunSpec, seeds: Sequence[int]) -> list[int]:
+        """The seeds of a spec that have no finished run."""
+        return [seed for seed in seeds if not self.path(spec, seed).exists()]
+
+    def write(self, spec: RunSpec, records: Sequence[Record]) -> None:
+        """Store the finished runs of a spec."""
+        for record in records:
+            record.write(self.path(spec, record.seed))
+
+    def read(self, spec: RunSpec, seed: int) -> Record | None:
+        """A run's record; None where there is none. A damaged file is named, set aside and counts as missing."""
+        return _read(self.path(spec, seed))
+
+    def runs(self) -> Iterator[tuple[RunSpec, Record]]:
+        """Every finished run in the store with its spec."""
+        for path in sorted(self.folder.glob("*-*.parquet")):
+            record = None if path.name.endswith(".events.parquet") else _read(path)
+            if record is not None:
+                yield spec_from(record.info["spec"]), record
+
+    def summaries(self) -> pd.DataFrame:
+        """One row per run: experiment, dataset, split, method, seed, the three metrics and the spec's name."""
+        rows = [
+            {
+                "experiment": spec.experiment,
+                "dataset": spec.dataset,
+                "split": spec.split,
+                "method": spec.learner,
+                "seed": record.seed,
+                **summary(record.accuracy, record.seen),
+                "spec": spec.name(),
+            }
+            for spec, record in self.runs()
+        ]
+        columns = ["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+METRICS = ("average_accuracy", "first_task_accuracy", "forgetting")
+
+
+def _read(path: Path) -> Record | None:
+    if not path.exists():
+        return None
+    try:
+        return read_record(path)
+    except TaclError as error:
+        path.replace(path.with_suffix(".damaged"))
+        warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=3)
+        return None
