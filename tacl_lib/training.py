@@ -4,6 +4,7 @@ import hashlib
 import math
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +32,14 @@ def train(
     checkpoint_seconds: float = 180,
     progress: bool = True,
     info: dict | None = None,
+    deliver: Callable[[list[Record]], object] | None = None,
 ) -> list[Record]:
     """Train a learner on a stream and return one record per run.
 
     tested: after each epoch test on the tasks ``"seen"`` so far, or on ``"all"``.
     checkpoint: a file; a training that was stopped or killed goes on from it and ends with the same record.
     info: anything that the records should carry, e.g. the settings.
+    deliver: is given the records before the checkpoint is removed, so that none of both can be lost.
     """
     if tested not in TESTED:
         raise unknown_name("tested", tested, TESTED)
@@ -66,6 +69,8 @@ def train(
     ):
         training.run(file, signals, bar)
     records = training.records(info)
+    if deliver is not None:
+        deliver(records)
     file.remove()
     return records
 

@@ -1,5 +1,6 @@
 """From a spec to records: data → tasks → stream → learner → training."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -27,8 +28,12 @@ def run(
     tested: str = "seen",
     checkpoint: Path | None = None,
     progress: bool = True,
+    deliver: Callable[[list[Record]], object] | None = None,
 ) -> list[Record]:
-    """Execute a spec for a stack of seeds: data → tasks → stream → learner → one record per seed."""
+    """Execute a spec for a stack of seeds: data → tasks → stream → learner → one record per seed.
+
+    tested, checkpoint, progress, deliver: see `train`.
+    """
     device = default_device() if device is None else torch.device(device)
     dataset = load(spec.dataset, progress=progress)
     tasks = make_tasks(
@@ -56,7 +61,8 @@ def run(
         "spec": spec.full(),
         "data": {"source": _without_path(dataset.source), "verified": dataset.verified, "note": dataset.note},
     }
-    return train(learner, stream, tested=tested, checkpoint=checkpoint, progress=progress, info=info)
+    how = {"tested": tested, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
+    return train(learner, stream, info=info, **how)
 
 
 def _without_path(source: str) -> str:

@@ -1,0 +1,52 @@
+"""How long a job will take: an estimate for progress bars, and for whoever plans a night of runs."""
+
+from functools import lru_cache
+from itertools import pairwise
+
+from tacl_lib.experiments.grid import Job
+from tacl_lib.experiments.spec import RunSpec
+from tacl_lib.learners import settings_of
+
+#: features, training samples a task for (permutation or rotation with 10 tasks, class split)
+_SIZES = {
+    "mnist": (784, 60000),
+    "fashion_mnist": (784, 60000),
+    "notmnist": (784, 60000),
+    "cifar10": (3072, 50000),
+    "svhn": (3072, 73257),
+    "digits": (64, 1400),
+}
+#: ms a step and run of a 784-200-200-10 network on one core; measured by ``make bench``
+_MILLISECONDS = {"sgd": 0.25, "sgd_lr_adapt": 0.3, "bgd": 18.0, "bgd_local": 2.5, "agem": 0.5, "ta_agem": 0.65}
+_OVERHEAD = 0.08  # of small kernels, whatever the size of the network
+
+
+def steps(spec: RunSpec) -> int:
+    """Training steps of a run."""
+    _, samples = _SIZES.get(spec.dataset, (784, 60000))
+    tasks = 5 if spec.split == "class" else spec.task_count
+    a_task = min(samples // tasks, spec.train_limit or samples)
+    rounds = tasks if spec.experiment == "disjoint" else tasks - 1
+    return -(-a_task // spec.batch_size) * spec.epochs * rounds
+
+
+def seconds(job: Job) -> float:
+    """Estimated seconds of a job on one core."""
+    return _seconds_of_run(job.spec.name(), job.spec) * len(job.seeds) + 1.0
+
+
+@lru_cache(maxsize=4096)
+def _seconds_of_run(name: str, spec: RunSpec) -> float:
+    features, _ = _SIZES.get(spec.dataset, (784, 60000))
+    widths = (features, *spec.hidden, 10)
+    size = sum(a * b for a, b in pairwise(widths)) / 198_800
+    settings = settings_of(spec.learner) | spec.learner_settings
+    if spec.learner == "ta_ogd":
+        stored = settings["clusters"] * settings["cluster_size"]
+        cost = 0.35 * size + 1.5 * stored / 297 * (0.5 + size / 2)
+    elif spec.learner == "ogd":
+        stored = settings["samples_per_task"] * (5 if spec.split == "class" else spec.task_count) / 2
+        cost = 0.35 * size + 1.0 * stored / 297 * (0.5 + size / 2)
+    else:
+        cost = _MILLISECONDS.get(spec.learner, 0.5) * size * settings.get("passes", 10) / 10
+    return steps(spec) * (cost + _OVERHEAD) / 1000

@@ -1,0 +1,81 @@
+"""How much of the paper is run: a breath of smoke, a quick look, or all of it."""
+
+from dataclasses import dataclass, field, replace
+
+from tacl_lib.errors import unknown_name
+from tacl_lib.experiments.spec import RunSpec
+
+SPLITS = ("permutation", "rotation", "class")
+METHODS = ("sgd", "sgd_lr_adapt", "bgd", "ta_ogd", "ta_agem", "ogd", "agem")
+TASK_AWARE = ("ogd", "agem")
+PAPER_DATASETS = ("mnist", "fashion_mnist", "notmnist", "cifar10", "svhn")
+SAMPLING_RATES = (0.01, 0.1, 1.0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a profile changes of the paper's settings; the paper's own profile changes nothing."""
+
+    name: str
+    seeds: tuple[int, ...]
+    datasets: tuple[str, ...]
+    study_dataset: str  #: of the clustering-against-random study, the paper's is Fashion-MNIST
+    run: dict = field(default_factory=dict)  #: fields of `RunSpec`
+    learners: dict[str, dict] = field(default_factory=dict)  #: settings of single learners
+    reduction: str = ""  #: what is reduced, for the face of every table and figure; empty: nothing is
+
+    def spec(self, dataset: str, split: str, experiment: str, learner: str, **settings) -> RunSpec:
+        """The spec of a cell of the paper's tables under this profile."""
+        own = self.learners.get(learner, {}) | settings
+        return replace(RunSpec(dataset, split, experiment, learner, own), **self.run)
+
+
+def _rates(rate: float, rated: tuple[str, ...] = ("sgd", "sgd_lr_adapt", "ta_ogd", "ta_agem", "ogd", "agem")) -> dict:
+    return {learner: {"rate": rate} for learner in rated}
+
+
+PROFILES = {
+    "smoke": Profile(
+        name="smoke",
+        seeds=(0, 1),
+        datasets=("digits",),
+        study_dataset="digits",
+        run={"hidden": (32, 32), "epochs": 2, "task_count": 3, "train_limit": 60, "test_limit": 40},
+        learners=_rates(2e-2)
+        | {"bgd": {"passes": 2}}
+        | {"ta_ogd": {"rate": 2e-2, "clusters": 9}, "ta_agem": {"rate": 2e-2, "clusters": 5}}
+        | {"ogd": {"rate": 2e-2, "samples_per_task": 10}, "agem": {"rate": 2e-2, "samples_per_task": 10}},
+        reduction="profile smoke: digits only, 2 × 32 hidden units, at most 3 tasks of 60 images "
+        "(5 for class split), 2 epochs, learning rate 0.02, 2 seeds",
+    ),
+    "quick": Profile(
+        name="quick",
+        seeds=(0, 1),
+        datasets=(*PAPER_DATASETS, "digits"),
+        study_dataset="fashion_mnist",
+        run={"hidden": (100, 100), "epochs": 6, "task_count": 5, "degrees_per_task": 45.0, "train_limit": 500}
+        | {"test_limit": 400},
+        learners=_rates(1e-2)
+        | {
+            "bgd": {"passes": 2},
+            "ta_ogd": {"rate": 1e-2, "clusters": 33},
+            "ogd": {"rate": 1e-2, "samples_per_task": 50},
+        }
+        | {"agem": {"rate": 1e-2, "samples_per_task": 60}},
+        reduction="profile quick: 2 × 100 hidden units, 5 tasks of at most 500 images (rotations by 45°), 6 epochs, "
+        "learning rate 0.01, TA-OGD with 33 clusters, BGD with 2 passes, 2 seeds",
+    ),
+    "paper": Profile(
+        name="paper",
+        seeds=(0, 1, 2, 3, 4),
+        datasets=PAPER_DATASETS,
+        study_dataset="fashion_mnist",
+    ),
+}
+
+
+def profile_named(name: str) -> Profile:
+    """A profile by name."""
+    if name not in PROFILES:
+        raise unknown_name("profile", name, PROFILES)
+    return PROFILES[name]

@@ -1,0 +1,34 @@
+"""What the paper printed, as data, and our results set beside it."""
+
+from tacl_lib.paper.compare import TOLERANCE, VERDICTS, agreement, counts, make_cells
+from tacl_lib.paper.published import (
+    CITATION,
+    DATASETS,
+    EXPERIMENTS,
+    METHODS,
+    METRICS,
+    SPLITS,
+    TASK_AWARE,
+    methods_in,
+    published,
+)
+from tacl_lib.paper.settings import SETTINGS, settings_table
+
+__all__ = [
+    "CITATION",
+    "DATASETS",
+    "EXPERIMENTS",
+    "METHODS",
+    "METRICS",
+    "SETTINGS",
+    "SPLITS",
+    "TASK_AWARE",
+    "TOLERANCE",
+    "VERDICTS",
+    "agreement",
+    "counts",
+    "make_cells",
+    "methods_in",
+    "published",
+    "settings_table",
+]

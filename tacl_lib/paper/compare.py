@@ -1,0 +1,135 @@
+"""Our numbers beside the paper's: difference, verdict, and one honest line about all of them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tacl_lib.errors import TaclError
+from tacl_lib.metrics import not_worse
+from tacl_lib.paper.published import COLUMN, KEY, METRICS, TASK_AWARE, methods_in, published
+
+#: A cell agrees if it differs from the paper's by at most this much. The paper gives no deviations; 0.03 is
+#: the room that we leave for five other seeds and for the choices that it leaves open.
+TOLERANCE = 0.03
+#: digits that the paper prints; we judge what is printed, so that no table contradicts its own verdicts
+DIGITS = 3
+PAPER_RUNS = 5
+
+WITHIN, DEVIATES, NOT_RUN, REDUCED = VERDICTS = (
+    "within tolerance",
+    "deviates",
+    "not run",
+    "reduced: not comparable",
+)
+NO_REASON = "there is no finished run of it"
+
+
+def make_cells(
+    runs: pd.DataFrame,
+    *,
+    reduced: str | bool | None = None,
+    reasons: Mapping[str, str] | None = None,
+    tolerance: float = TOLERANCE,
+) -> pd.DataFrame:
+    """One row for each of the paper's 540 numbers, with ours beside it.
+
+    runs: `Store.summaries` of ONE profile. What the paper has no cell for (other datasets or learners) is left out.
+    reduced: truthy if the profile is not the paper's; then no cell is judged.
+    reasons: dataset → why it was not run.
+    tolerance: largest difference from the paper's number that still counts as agreement.
+
+    Columns: experiment, metric, dataset, split, method; ours (mean over runs, NaN if one diverged), std (n - 1;
+    NaN for one run), runs, bold; paper, paper_bold; difference (ours as printed, minus the paper's), verdict, reason.
+    Bold follows the paper: the best task-agnostic method of a column and those that Welch's test at 99% cannot tell
+    from it, among the methods that were run; nothing is bold where only one was.
+    """
+    cells = published().rename(columns={"value": "paper", "bold": "paper_bold"})
+    values = _values(runs)
+    cells["_values"] = [values.get(key, ()) for key in cells[KEY].itertuples(index=False, name=None)]
+    cells["ours"] = [np.mean(v) if len(v) else np.nan for v in cells["_values"]]
+    cells["std"] = [np.std(v, ddof=1) if len(v) > 1 else np.nan for v in cells["_values"]]
+    cells["runs"] = [len(v) for v in cells["_values"]]
+    cells["bold"] = _bold(cells)
+    cells["difference"] = (cells["ours"].round(DIGITS) - cells["paper"]).round(DIGITS)
+    cells["verdict"] = np.select(
+        [cells["runs"] == 0, np.full(len(cells), bool(reduced)), cells["difference"].abs() <= tolerance],
+        [NOT_RUN, REDUCED, WITHIN],
+        default=DEVIATES,  # a run that diverged, too: its difference is NaN
+    )
+    why = cells["dataset"].map(dict(reasons or {})).fillna(NO_REASON)
+    cells["reason"] = why.where(cells["verdict"] == NOT_RUN, "")
+    ours = ["ours", "std", "runs", "bold"]
+    return cells[[*KEY, *ours, "paper", "paper_bold", "difference", "verdict", "reason"]]
+
+
+def counts(cells: pd.DataFrame) -> dict[str, int]:
+    """How many cells were run, how many lie how near to the paper's, and in how many columns the winner agrees.
+
+    A column counts if all of its task-agnostic methods were run; its winner agrees if our best mean (as printed)
+    belongs to a method that is best in the paper.
+    """
+    was_run = cells[cells["runs"] > 0]
+    near = {f"within_{limit}": int((was_run["difference"].abs() <= limit).sum()) for limit in (0.01, 0.03, 0.05)}
+    judged = agreeing = 0
+    for (experiment, metric, *_), column in cells.groupby(COLUMN, sort=False):
+        column = column[~column["method"].isin(TASK_AWARE)]
+        rivals = set(methods_in(experiment)) - TASK_AWARE
+        if set(column.loc[column["ours"].notna(), "method"]) == rivals:
+            judged += 1
+            agreeing += bool(_winners(column, "ours", metric) & _winners(column, "paper", metric))
+    short = int((was_run["runs"] < PAPER_RUNS).sum())
+    return {"cells": len(cells), "run": len(was_run), "short": short, **near, "columns": judged, "agree": agreeing}
+
+
+def agreement(cells: pd.DataFrame, at_paper_settings: bool) -> str:
+    """One line on how far the cells agree with the paper. It refuses to call reduced cells a reproduction."""
+    n = counts(cells)
+    if not at_paper_settings:
+        return (
+            f"of {n['cells']} cells none were run at paper settings; {n['run']} were run in a reduced profile, "
+            "which is not comparable with the paper"
+        )
+    if (cells["verdict"] == REDUCED).any():
+        raise TaclError("these cells are of a reduced profile; call agreement(cells, at_paper_settings=False).")
+    line = (
+        f"of {n['cells']} cells {n['run']} were run at paper settings, {n['within_0.01']} within 0.01, "
+        f"{n['within_0.03']} within 0.03, {n['within_0.05']} within 0.05; "
+        f"the winner agrees in {n['agree']} of {n['columns']} columns"
+    )
+    return line + (f" ({n['short']} cells have fewer than {PAPER_RUNS} runs)" if n["short"] else "")
+
+
+def _values(runs: pd.DataFrame) -> dict[tuple, np.ndarray]:
+    """The results over runs of each cell, by its key."""
+    names = ["experiment", "dataset", "split", "method"]
+    missing = [name for name in [*names, "seed", *METRICS] if name not in runs]
+    if missing:
+        raise TaclError(f"the runs have no column {', '.join(missing)}; give what Store.summaries() returns.")
+    values = {}
+    for (experiment, dataset, split, method), group in runs.groupby(names, sort=False):
+        specs = group["spec"].unique() if "spec" in group else ()
+        if len(specs) > 1 or group["seed"].duplicated().any():
+            # Means over different settings would look like results.
+            raise TaclError(
+                f"{method} on {dataset}, {split}, {experiment} has runs of more than one spec "
+                f"({', '.join(specs) or 'a seed occurs twice'}); keep those of one profile."
+            )
+        for metric in METRICS:
+            values[experiment, metric, dataset, split, method] = group[metric].to_numpy(float)
+    return values
+
+
+def _bold(cells: pd.DataFrame) -> pd.Series:
+    bold = pd.Series(False, index=cells.index)
+    rivals = cells[~cells["method"].isin(TASK_AWARE) & (cells["runs"] > 0)]
+    for (_, metric, *_), column in rivals.groupby(COLUMN, sort=False):
+        if len(column) > 1:
+            bold[column.index] = not_worse(list(column["_values"]), METRICS[metric].higher_is_better)
+    return bold
+
+
+def _winners(column: pd.DataFrame, of: str, metric: str) -> set[str]:
+    values = column[of].round(DIGITS)
+    best = values.max() if METRICS[metric].higher_is_better else values.min()
+    return set(column.loc[values == best, "method"])

@@ -1,0 +1,186 @@
+"""The paper's three tables of settings, with the values that this kit really uses beside the paper's."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tacl_lib.data import Dataset
+from tacl_lib.errors import unknown_name
+from tacl_lib.experiments.spec import RunSpec
+from tacl_lib.learners import Learner, make_learner, settings_of
+from tacl_lib.network import Network
+from tacl_lib.tasks import Tasks, make_tasks
+
+LABELS = 10  #: of every dataset of the paper
+
+
+class Setting(NamedTuple):
+    """One row of a table of settings."""
+
+    parameter: str
+    paper: str  #: the paper's value
+    used: Callable[[RunSpec], str]  #: the value that a spec gives
+    explanation: str
+
+
+class SettingsTable(NamedTuple):
+    """One table of settings."""
+
+    title: str
+    rows: tuple[Setting, ...]
+
+
+def settings_table(name: str, spec: RunSpec | None = None) -> pd.DataFrame:
+    """A table of settings, a name in `SETTINGS`: parameter, value, paper, differs, explanation.
+
+    The value is not typed in: tasks and learners are built as a run of ``spec`` would build them, and asked.
+    A spec for another learner still gives batch size and tasks.
+    """
+    if name not in SETTINGS:
+        raise unknown_name("table of settings", name, SETTINGS)
+    rows = [(row, row.used(spec or RunSpec())) for row in SETTINGS[name].rows]
+    return pd.DataFrame(
+        [
+            {
+                "parameter": row.parameter,
+                "value": value,
+                "paper": row.paper,
+                "differs": value != row.paper,
+                "explanation": row.explanation,
+            }
+            for row, value in rows
+        ]
+    )
+
+
+def _tasks(spec: RunSpec, split: str) -> Tasks:
+    """The tasks of a spec, made from images of one pixel: enough to see how many there are and which."""
+    labels = np.tile(np.arange(LABELS), max(spec.task_count, 1))
+    images = np.zeros((len(labels), 1, 1, 1), np.uint8)
+    tiny = Dataset("images of one pixel", images, labels, images, labels)
+    return make_tasks(tiny, split, task_count=spec.task_count, degrees_per_task=spec.degrees_per_task)
+
+
+def _learners(spec: RunSpec, name: str) -> list[Learner]:
+    """The learner as it is built for ten outputs (permutation, rotation) and for two (class split)."""
+    own = spec.learner_settings if spec.learner == name else {}
+    outputs = [_tasks(spec, split).classes for split in ("permutation", "class")]
+    return [make_learner(name, Network((0,), (1, n)), **own) for n in outputs]
+
+
+def _either(values: list) -> str:
+    """``[10, 2]`` → ``"10 or 2"``; ``[1, 1]`` → ``"1"``."""
+    return " or ".join(dict.fromkeys(f"{value:g}" for value in values))
+
+
+def _subset_labels(spec: RunSpec) -> str:
+    tasks = _tasks(spec, "class")
+    # The row of a one-pixel image tells its label, see _tasks.
+    origins = (
+        tasks.train.origin[0, start:end] % LABELS for start, end in zip(tasks.train.bounds, tasks.train.bounds[1:])
+    )
+    return str([sorted(set(labels.tolist())) for labels in origins])
+
+
+def _angles(spec: RunSpec) -> str:
+    return f"[{', '.join(name.rstrip('°') for name in _tasks(spec, 'rotation').names)}]"
+
+
+def _rate(spec: RunSpec, learner: str) -> str:
+    return _either([built.rate for built in _learners(spec, learner)])
+
+
+def _sampling_rate(spec: RunSpec, learner: str) -> str:
+    own = spec.learner_settings if spec.learner == learner else {}
+    return _either([(settings_of(learner) | own)["sampling_rate"]])
+
+
+def _geometry(spec: RunSpec, learner: str, part: str) -> str:
+    return _either([getattr(built.geometry, part) for built in _learners(spec, learner)])
+
+
+def _memory_rows(learner: str, paper: dict[str, str], why: dict[str, str]) -> tuple[Setting, ...]:
+    """The six rows that the tables of TA-A-GEM and TA-OGD have in common."""
+    used = {
+        "Learning rate": partial(_rate, learner=learner),
+        "Batch size": lambda spec: _either([spec.batch_size]),
+        "Sampling rate": partial(_sampling_rate, learner=learner),
+        "Number of pools": partial(_geometry, learner=learner, part="pools"),
+        "Number of clusters": partial(_geometry, learner=learner, part="clusters"),
+        "Cluster size": partial(_geometry, learner=learner, part="size"),
+    }
+    return tuple(Setting(name, paper[name], function, why[name]) for name, function in used.items())
+
+
+SETTINGS = {
+    "task_split": SettingsTable(
+        "How a dataset becomes a sequence of tasks, in both experiments",
+        (
+            Setting(
+                "Permutation: number of tasks",
+                "10",
+                lambda spec: _either([_tasks(spec, "permutation").count]),
+                "Every task has its own part of the images and its own shuffling of their pixels.",
+            ),
+            Setting(
+                "Rotation: angles in degrees",
+                "[0, 20, 40, 60, 80, 100, 120, 140, 160, 180]",
+                _angles,
+                "Every task has its own part of the images, turned by its own angle.",
+            ),
+            Setting(
+                "Class split: labels of each task",
+                "[[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]",
+                _subset_labels,
+                "A task is to tell two classes apart, with the same two outputs for all tasks.",
+            ),
+        ),
+    ),
+    "ta_agem": SettingsTable(
+        "Settings of TA-A-GEM",
+        _memory_rows(
+            "ta_agem",
+            {
+                "Learning rate": "0.001",
+                "Batch size": "10",
+                "Sampling rate": "1",
+                "Number of pools": "10 or 2",
+                "Number of clusters": "10 or 50",
+                "Cluster size": "3",
+            },
+            {
+                "Learning rate": "Step size of gradient descent, as for TA-OGD.",
+                "Batch size": "Images in a training step, as for TA-OGD.",
+                "Sampling rate": "Labelled images that a batch adds to the memory.",
+                "Number of pools": "One for each output: ten for permutation and rotation, two for class split.",
+                "Number of clusters": "In each pool; with ten pools or with two there are 100 in all.",
+                "Cluster size": "Images that a cluster holds; a newcomer to a full cluster drives out the oldest.",
+            },
+        ),
+    ),
+    "ta_ogd": SettingsTable(
+        "Settings of TA-OGD",
+        _memory_rows(
+            "ta_ogd",
+            {
+                "Learning rate": "0.001",
+                "Batch size": "10",
+                "Sampling rate": "1",
+                "Number of pools": "1",
+                "Number of clusters": "99",
+                "Cluster size": "3",
+            },
+            {
+                "Learning rate": "Step size of gradient descent, taken from the paper on OGD; the scheduler lowers it.",
+                "Batch size": "Images in a training step; the authors report that large batches do not work.",
+                "Sampling rate": "Model gradients that a batch adds to the memory.",
+                "Number of pools": "One for all gradients, whatever the class.",
+                "Number of clusters": "Groups of gradients that point in similar directions.",
+                "Cluster size": "Gradients that a cluster holds; a newcomer to a full cluster drives out the oldest.",
+            },
+        ),
+    ),
+}
