@@ -1,6 +1,7 @@
 """The disjoint and the continuous stream: what is shown, in which order, and to whom."""
 
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_disjoint_shows_every_sample_once_an_epoch(sizes, batch_size, epochs):
         for run in range(2):
             batches = shown(stream, epoch, run)
             assert [len(batch) for batch in batches] == [batch_size] * full + [rest] * (rest > 0)
-            assert sorted(sum(batches, [])) == rows_of(tasks, epoch.task)
+            assert sorted(chain(*batches)) == rows_of(tasks, epoch.task)
         step += epoch.steps
     assert stream.steps == step
 
@@ -173,7 +174,7 @@ def test_last_task_pure_adds_half_of_the_epochs(epochs):
     added = pure.epochs[len(mixed.epochs) :]
     assert [(epoch.task, epoch.next_task) for epoch in added] == [(2, None)] * (epochs // 2)
     for epoch in added:
-        assert sorted(sum(shown(pure, epoch), [])) == rows_of(tasks, 2)
+        assert sorted(chain(*shown(pure, epoch))) == rows_of(tasks, 2)
         assert (epoch.seen, epoch.ends_task) == ((0, 1, 2), None)
     assert pure.steps == mixed.steps + 3 * (epochs // 2)
 

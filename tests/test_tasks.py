@@ -147,7 +147,7 @@ def test_nearest_rotation_agrees_with_torchvision(shape, degrees):
     source = (column - (width - 1) / 2 + 1j * (row - (height - 1) / 2)) * turn
     places = source.real + (width - 1) / 2, source.imag + (height - 1) / 2
     between = np.any([np.abs(place - np.floor(place) - 0.5) < 1e-4 for place in places], axis=0)
-    assert between.mean() < 0.1
+    assert between.mean() < 0.2
     assert np.array_equal(rotate(given_images, degrees, "nearest")[:, ~between], expected[:, ~between])
 
 

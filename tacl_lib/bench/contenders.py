@@ -5,6 +5,7 @@ a factor that is used again), so that a ratio shows what stacking and outer prod
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -15,7 +16,7 @@ from tacl_lib.gradient_pool import TOLERANCE
 def perceptron(sizes: Sequence[int]) -> nn.Sequential:
     """Linear layers with ReLU between them."""
     layers: list[nn.Module] = []
-    for width_in, width_out in zip(sizes[:-1], sizes[1:], strict=True):
+    for width_in, width_out in pairwise(sizes):
         layers += [nn.Linear(width_in, width_out), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 

@@ -30,7 +30,7 @@ class Effort(NamedTuple):
     fill: int  #: steps that fill a memory before it is measured
 
 
-FULL = Effort(rounds=9, seconds=0.5, stored=(100, 300, 1000, 3000), fill=900)
+FULL = Effort(rounds=9, seconds=0.5, stored=(100, 300, 1000, 3000), fill=600)
 QUICK = Effort(rounds=3, seconds=0.05, stored=(100, 300), fill=600)
 
 
@@ -81,7 +81,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": float(median), "low": float(low), "high": float(high)}
 
 
-def compared(ours: Sequence[float], theirs: Sequence[float], runs: int = 1) -> dict:
+def compared(ours: Sequence[float], theirs: Sequence[float]) -> dict:
     """One cell of the table, from seconds a step: how many times our speed is theirs, and both speeds."""
     return {
         "ratio": spread(np.asarray(theirs) / np.asarray(ours)),

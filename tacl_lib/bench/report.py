@@ -141,7 +141,8 @@ def _footer(bench: dict) -> str:
     facts = bench["circumstances"]
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     lines = [
-        f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gb']} GB, {facts['system']}; {versions}; {facts['date']}.",
+        f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gb']} GB, {facts['system']}; {versions}; "
+        f"{facts['date']}.",
         f"{bench['runs']} stacked runs, batch {bench['batch']}; median (quartiles) of {bench['rounds']} rounds in "
         f"which contenders took turns, {bench['seconds']:g} s a block.",
     ]

@@ -1,6 +1,7 @@
 """What several figures share: moments of a stream, mean and spread of runs, lines, empty panels, legends."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,7 @@ def mixing_spans(epochs: pd.DataFrame) -> list[tuple[int, int]]:
     """From and after how many epochs two tasks are mixed, from ``Record.epochs``; of a disjoint stream: none."""
     following = np.concatenate([[-1], epochs["next_task"].to_numpy(), [-1]])
     edges = np.flatnonzero(following[1:] != following[:-1])
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True) if following[a + 1] >= 0]
+    return [(int(a), int(b)) for a, b in pairwise(edges) if following[a + 1] >= 0]
 
 
 def mean_and_spread(records: Sequence[Record], metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +65,7 @@ def draw_runs(ax: Axes, records: Sequence[Record], metric: str, look: Look, turn
     every = max(len(mean) // 8, 1)
     (line,) = ax.plot(x, mean, label=look.label, markevery=((turn * 3) % every, every), **look.line())
     if len(records) > 1:
-        shade = 0.12 if look.aware else 0.2
+        shade = 0.1 if look.aware else 0.16
         ax.fill_between(x, mean - deviation, mean + deviation, color=look.colour, alpha=shade, lw=0, label=look.label)
     finite = np.flatnonzero(np.isfinite(mean))
     if len(finite) < len(mean) and len(finite):
@@ -82,7 +83,7 @@ def mark_tasks(ax: Axes, epochs: pd.DataFrame) -> None:
 
 def tidy(ax: Axes, epochs: int) -> None:
     """A quiet frame, whole epochs on the x axis."""
-    ax.set_xlim(0, epochs)
+    ax.set_xlim(0, epochs * 1.015)  # a little more, so that the last markers are whole
     ax.margins(y=0.06)
     ax.grid(axis="y")
     ax.set_axisbelow(True)

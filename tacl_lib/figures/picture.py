@@ -42,7 +42,9 @@ def new_picture(
             continue
         lines = textwrap.fill(text, int(width * LETTERS_PER_INCH * 9 / size))
         deep = (lines.count("\n") + 1) * size * 1.3 / 72
-        picture.text(0.5, 1 - (top + 0.08) / height, lines, ha="center", va="top", size=size, weight=weight, color=colour)
+        picture.text(
+            0.5, 1 - (top + 0.08) / height, lines, ha="center", va="top", size=size, weight=weight, color=colour
+        )
         top += deep + 0.06
     room = top + 0.08 if top else 0.0
     picture.get_layout_engine().set(rect=(0, 0, 1, 1 - room / height), w_pad=0.06, h_pad=0.06)

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
+
 from tacl_lib.errors import TaclError
 from tacl_lib.figures import style
 from tacl_lib.figures.parts import METRICS, draw_runs, ends, key_of, mark_tasks, not_run, tidy
@@ -45,19 +47,23 @@ def result_figure(
                     not_run(ax, reason)
                 if column == 0:
                     ax.set_ylabel(METRICS[metric][0])
-            axes[0, column].set_title(_column_title(split, runs[split], looks))
+            _column_title(axes[0, column], split, runs[split], looks)
             if runs[split]:
                 axes[-1, column].set_xlabel("Epochs trained")
         if looks:
             picture.legend(
-                handles=key_of(looks.values()), loc="outside lower center", ncols=len(looks), handlelength=4, frameon=False
+                handles=key_of(looks.values()),
+                loc="outside lower center",
+                ncols=len(looks),
+                handlelength=4,
+                frameon=False,
             )
         picture.align_ylabels(axes[:, 0])
     picture.alt = _alt(runs, title, looks, reasons or {}, experiment, reduced)
     return picture
 
 
-def _panel(ax, runs: Runs, metric: str, looks: Mapping[str, style.Look]) -> None:
+def _panel(ax: Axes, runs: Runs, metric: str, looks: Mapping[str, style.Look]) -> None:
     records = next(iter(runs.values()))
     epochs = records[0].epochs
     mark_tasks(ax, epochs)
@@ -69,12 +75,15 @@ def _panel(ax, runs: Runs, metric: str, looks: Mapping[str, style.Look]) -> None
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
 
 
-def _column_title(split: str, runs: Runs, looks: Mapping[str, style.Look]) -> str:
+def _column_title(ax: Axes, split: str, runs: Runs, looks: Mapping[str, style.Look]) -> None:
     """The split, and below it which of the figure's methods were not run on it."""
     absent = [looks[method].label.split(" (")[0] for method in looks if method not in runs]
-    if not runs or not absent:
-        return style.SPLITS[split]
-    return f"{style.SPLITS[split]}\n$\\it{{not\\ run:}}$ " + ", ".join(absent)
+    if runs and absent:
+        ax.set_title(style.SPLITS[split], pad=19)
+        text = f"not run: {', '.join(absent)}"
+        ax.text(0.5, 1.025, text, transform=ax.transAxes, ha="center", va="bottom", size=8, color="#555555")
+    else:
+        ax.set_title(style.SPLITS[split])
 
 
 def _alt(runs: Mapping[str, Runs], title: str, looks, reasons, experiment: str, reduced: str | None) -> str:

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib import patheffects
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from tacl_lib.errors import TaclError
@@ -44,7 +46,9 @@ def moments(record: Record, bins: int = BINS) -> np.ndarray:
 
     Equal in epochs, whose steps may differ from task to task.
     """
-    starts = np.append(record.epochs["first_step"], record.epochs["first_step"].iloc[-1] + record.epochs["steps"].iloc[-1])
+    starts = np.append(
+        record.epochs["first_step"], record.epochs["first_step"].iloc[-1] + record.epochs["steps"].iloc[-1]
+    )
     middle = (np.arange(bins) + 0.5) * len(record.epochs) / bins
     return np.floor(np.interp(middle, np.arange(len(starts)), starts)).astype(np.int64) - 1
 
@@ -73,19 +77,31 @@ def draw_timeline(ax: Axes, record: Record, tasks: int | None = None, bins: int 
         )
         if pools > 1:
             ax.text(
-                1.012, top + of_pool / 2, _pool_name(pool, pools), transform=ax.get_yaxis_transform(), va="center",
-                ha="left", size=8, rotation=90 if pools < 4 else 0,
+                1.012,
+                top + of_pool / 2,
+                _pool_name(pool, pools),
+                transform=ax.get_yaxis_transform(),
+                va="center",
+                ha="left",
+                size=8,
+                rotation=90 if pools < 4 else 0,
             )
     ax.set_xlim(0, epochs)
     ax.set_ylim(pools * (of_pool + gap) - gap, 0)
     _cluster_ticks(ax, pools, of_pool, gap)
-    casing = [patheffects.withStroke(linewidth=2.6, foreground="white")]
+    casing = [patheffects.withStroke(linewidth=2.2, foreground="white")]
     for x in task_changes(record.epochs):
         ax.axvline(x, color="black", linewidth=1.1, zorder=3, label="_change", path_effects=casing)
     for begin, end in mixing_spans(record.epochs):
         ax.plot(
-            [begin, end], [1.012, 1.012], transform=ax.get_xaxis_transform(), color="black", linewidth=3,
-            solid_capstyle="butt", clip_on=False, label="_mixing",
+            [begin, end],
+            [1.012, 1.012],
+            transform=ax.get_xaxis_transform(),
+            color="black",
+            linewidth=3,
+            solid_capstyle="butt",
+            clip_on=False,
+            label="_mixing",
         )
     ax.set_xlabel("Epochs trained")
     ax.set_ylabel("Cluster")
@@ -114,24 +130,33 @@ def timeline_figure(
             else:
                 draw_timeline(ax, record, tasks)
         if given:
-            picture.legend(handles=task_key(tasks), title="Oldest task in the cluster", loc="outside lower center",
-                           ncols=tasks + 1, frameon=False, handlelength=1.4, handleheight=1.1, columnspacing=1.4)
+            picture.legend(
+                handles=task_key(tasks, any(mixing_spans(record.epochs) for record in given.values())),
+                title="Oldest task in the cluster",
+                loc="outside lower center",
+                ncols=tasks + 2,
+                frameon=False,
+                handlelength=1.4,
+                handleheight=1.1,
+                columnspacing=1.4,
+            )
     picture.alt = _alt(panels, title, reasons or {}, reduced)
     return picture
 
 
-def task_key(tasks: int) -> list[Patch]:
-    """Legend entries: the tasks and the empty cluster."""
+def task_key(tasks: int, mixed: bool = False) -> list[Artist]:
+    """Legend entries: the tasks, the empty cluster and, of a continuous stream, the bar above mixed epochs."""
     named = [(f"Task {task}", colour) for task, colour in enumerate(style.task_colours(tasks))]
-    return [
+    boxes = [
         Patch(facecolor=colour, edgecolor=style.FAINT, linewidth=0.6, label=label)
         for label, colour in [*named, ("empty", style.EMPTY_COLOUR)]
     ]
+    return [*boxes, Line2D([], [], color="black", linewidth=3, label="two tasks mixed")] if mixed else boxes
 
 
 def oldest_counts(record: Record) -> np.ndarray:
     """Of how many clusters each task is the oldest when training ends: int64 ``[T]``."""
-    content = oldest_task(record.events, moments(record, 1) * 0 + np.iinfo(np.int32).max)[:, 0]
+    content = oldest_task(record.events, [np.iinfo(np.int32).max])[:, 0]
     return np.bincount(content[content >= 0], minlength=record.accuracy.shape[1])
 
 
@@ -148,10 +173,15 @@ def _cluster_ticks(ax: Axes, pools: int, of_pool: int, gap: float) -> None:
 
 
 def _alt(panels: Mapping[str, Record | None], title: str, reasons: Mapping[str, str], reduced: str | None) -> str:
+    mixed = any(record is not None and mixing_spans(record.epochs) for record in panels.values())
     said = [
-        f"{title + ': ' if title else ''}what the clusters of the memory hold during training. Each horizontal line is "
-        "a cluster, in the colour of the oldest task that it holds, white while empty; black vertical lines mark "
-        "the start of a new task."
+        f"{title + '. ' if title else ''}What the clusters of the memory hold during training. Each horizontal line is "
+        "a cluster, in the colour of the oldest task that it holds, white while empty; "
+        + (
+            "black bars above show where two tasks are mixed."
+            if mixed
+            else "black vertical lines mark each task change."
+        )
     ]
     for name, record in panels.items():
         if record is None:

@@ -40,7 +40,8 @@ def make_cells(
     tolerance: largest difference from the paper's number that still counts as agreement.
 
     Columns: experiment, metric, dataset, split, method; ours (mean over runs, NaN if one diverged), std (n - 1;
-    NaN for one run), runs, bold; paper, paper_bold; difference (ours as printed, minus the paper's), verdict, reason.
+    NaN for one run), runs, bold; paper, paper_bold; difference (ours as printed, minus the paper's), tolerance,
+    verdict, reason.
     Bold follows the paper: the best task-agnostic method of a column and those that Welch's test at 99% cannot tell
     from it, among the methods that were run; nothing is bold where only one was.
     """
@@ -52,15 +53,18 @@ def make_cells(
     cells["runs"] = [len(v) for v in cells["_values"]]
     cells["bold"] = _bold(cells)
     cells["difference"] = (cells["ours"].round(DIGITS) - cells["paper"]).round(DIGITS)
+    cells["tolerance"] = tolerance
     cells["verdict"] = np.select(
         [cells["runs"] == 0, np.full(len(cells), bool(reduced)), cells["difference"].abs() <= tolerance],
         [NOT_RUN, REDUCED, WITHIN],
         default=DEVIATES,  # a run that diverged, too: its difference is NaN
     )
-    why = cells["dataset"].map(dict(reasons or {})).fillna(NO_REASON)
-    cells["reason"] = why.where(cells["verdict"] == NOT_RUN, "")
+    cells["reason"] = [
+        (reasons or {}).get(dataset) or NO_REASON if verdict == NOT_RUN else ""
+        for dataset, verdict in zip(cells["dataset"], cells["verdict"], strict=True)
+    ]
     ours = ["ours", "std", "runs", "bold"]
-    return cells[[*KEY, *ours, "paper", "paper_bold", "difference", "verdict", "reason"]]
+    return cells[[*KEY, *ours, "paper", "paper_bold", "difference", "tolerance", "verdict", "reason"]]
 
 
 def counts(cells: pd.DataFrame) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -79,9 +80,7 @@ def _either(values: list) -> str:
 def _subset_labels(spec: RunSpec) -> str:
     tasks = _tasks(spec, "class")
     # The row of a one-pixel image tells its label, see _tasks.
-    origins = (
-        tasks.train.origin[0, start:end] % LABELS for start, end in zip(tasks.train.bounds, tasks.train.bounds[1:])
-    )
+    origins = (tasks.train.origin[0, start:end] % LABELS for start, end in pairwise(tasks.train.bounds))
     return str([sorted(set(labels.tolist())) for labels in origins])
 
 
@@ -178,7 +177,7 @@ SETTINGS = {
                 "Batch size": "Images in a training step; the authors report that large batches do not work.",
                 "Sampling rate": "Model gradients that a batch adds to the memory.",
                 "Number of pools": "One for all gradients, whatever the class.",
-                "Number of clusters": "Groups of gradients that point in similar directions.",
+                "Number of clusters": "Groups of gradients that lie near each other.",
                 "Cluster size": "Gradients that a cluster holds; a newcomer to a full cluster drives out the oldest.",
             },
         ),
