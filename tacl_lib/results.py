@@ -1,7 +1,7 @@
 """The store: one file per finished run, found by the hash of its spec."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -46,8 +46,20 @@ class Store:
             if record is not None:
                 yield spec_from(record.info["spec"]), record
 
-    def summaries(self) -> pd.DataFrame:
-        """One row per run: experiment, dataset, split, method, seed, the three metrics and the spec's name."""
+    def records(self, spec: RunSpec, seeds: Sequence[int]) -> list[Record]:
+        """The finished runs of a spec among these seeds."""
+        found = (self.read(spec, seed) for seed in seeds)
+        return [record for record in found if record is not None]
+
+    def summaries(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]] | None = None) -> pd.DataFrame:
+        """One row per run: experiment, dataset, split, method, seed, the three metrics and the spec's name.
+
+        jobs: specs and seeds to look for; None takes every run in the store.
+        """
+        if jobs is None:
+            runs = self.runs()
+        else:
+            runs = ((spec, record) for spec, seeds in jobs for record in self.records(spec, seeds))
         rows = [
             {
                 "experiment": spec.experiment,
@@ -58,10 +70,9 @@ class Store:
                 **summary(record.accuracy, record.seen),
                 "spec": spec.name(),
             }
-            for spec, record in self.runs()
+            for spec, record in runs
         ]
-        columns = ["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"])
 
 
 METRICS = ("average_accuracy", "first_task_accuracy", "forgetting")

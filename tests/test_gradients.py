@@ -200,6 +200,37 @@ def test_nearly_dependent_members_keep_to_the_bound_of_the_ridge(apart):
         assert worst_overlap(pool_of_twins(rng, apart), rng) < TOLERANCE**0.5
 
 
+def replace_by_near_copies(pool, rng, apart, times):
+    """Members are replaced one by one by copies of others that differ by one part in 1 / apart."""
+    for _ in range(times):
+        source, place = rng.integers(0, pool.capacity, 2)
+        noise = make_gradient(rng, 2, SIZES, 1)
+        near = [
+            [a[:, source : source + 1] + apart * b for a, b in zip(*part, strict=True)]
+            for part in zip(pool.members, noise, strict=True)
+        ]
+        pool.put(torch.tensor([place, place]), pool.candidate(Gradient(*near)))
+
+
+@pytest.mark.parametrize("apart", [0.0, *APART])
+def test_replaced_members_may_depend_on_each_other(apart):
+    """What is kept of K between replacements must bear dependence as well as a K that is taken in one piece.
+
+    A projection never makes a gradient longer; and it is that of a fresh pool with the same members.
+    """
+    for seed in (2, 14, 23):
+        rng = np.random.default_rng(seed)
+        pool = make_pool(rng, 12)
+        replace_by_near_copies(pool, rng, apart, 60)
+        fresh = GradientPool(pool.network, 0)
+        fresh.extend(pool.members)
+        _, gradient, overlap = pool.loss_gradient(*make_batch(rng, 6))
+        g, members = dense_terms(gradient).sum(1), dense_terms(pool.members)
+        left, expected = (g - (p.coefficients(overlap).double().unsqueeze(2) * members).sum(1) for p in (pool, fresh))
+        assert (left.norm(dim=1) < 1.001 * g.norm(dim=1)).all()
+        assert ((left - expected).norm(dim=1) < 0.05 * g.norm(dim=1)).all()  # they may differ in doubtful directions
+
+
 def test_also_for_members_of_very_different_length():
     """The ridge is relative to each member: short ones must be protected as well as long ones."""
     rng = np.random.default_rng(5)

@@ -168,14 +168,19 @@ def spiky_stream():
     return batches
 
 
-def test_sgd_lr_adapt_is_the_oracle():
-    """The update uses the rate before the scheduler takes this batch's loss (schedule_first=False)."""
+@pytest.mark.parametrize("factor", [0.9999, 0.5])
+def test_sgd_lr_adapt_is_the_oracle(factor, monkeypatch):
+    """The update uses the rate before the scheduler takes this batch's loss (schedule_first=False).
+
+    With the paper's factor this hardly shows in the weights; with one half it does.
+    """
+    monkeypatch.setattr(Scheduler, "FACTOR", factor)
     batches, learner = spiky_stream(), make("sgd_lr_adapt", rate=1e-4)
     start = [lists(learner.network, run) for run in range(RUNS)]
     path, steps = train(learner, batches)
     runs = [
         oracle.sgd_lr_adapt(
-            *start[run], of_run(batches, run), 1e-4, LearningRateScheduler(lr_init=1e-4), schedule_first=False
+            *start[run], of_run(batches, run), 1e-4, LearningRateScheduler(factor, lr_init=1e-4), schedule_first=False
         )
         for run in range(RUNS)
     ]
@@ -276,7 +281,8 @@ def test_ta_agem_is_the_oracle(reference_batch, sampling_rate, pool_per_class):
 
 
 @pytest.mark.parametrize("adapt_rate", [False, True])
-def test_ogd_is_the_oracle(adapt_rate):
+def test_ogd_is_the_oracle(adapt_rate, monkeypatch):
+    monkeypatch.setattr(Scheduler, "FACTOR", 0.5)  # so that the rate of each step shows in the weights
     batches, learner = stream(), make("ogd", adapt_rate=adapt_rate)
     start = [lists(learner.network, run) for run in range(RUNS)]
     extra = stream(3, seed=5)
@@ -296,14 +302,15 @@ def test_ogd_is_the_oracle(adapt_rate):
     assert learner.pool.capacity == 8
     runs = []
     for run in range(RUNS):
-        scheduler = LearningRateScheduler(lr_init=0.1) if adapt_rate else None
+        scheduler = LearningRateScheduler(0.5, lr_init=0.1) if adapt_rate else None
         runs.append(oracle.ogd(*start[run], tasks[run], 0.1, kept[run], scheduler, schedule_first=False))
         assert [bool(step.projected[run]) for step in steps] == runs[-1].projected
     check(path, steps, runs)
 
 
 @pytest.mark.parametrize(("adapt_rate", "sampling_rate", "size"), [(False, 1.0, 3), (True, 0.5, 3), (True, 1.0, 1)])
-def test_ta_ogd_is_the_oracle(adapt_rate, sampling_rate, size):
+def test_ta_ogd_is_the_oracle(adapt_rate, sampling_rate, size, monkeypatch):
+    monkeypatch.setattr(Scheduler, "FACTOR", 0.5)  # so that the rate of each step shows in the weights
     batches = stream()
     learner = make("ta_ogd", adapt_rate=adapt_rate, sampling_rate=sampling_rate, cluster_size=size)
     start = [lists(learner.network, run) for run in range(RUNS)]
@@ -311,7 +318,7 @@ def test_ta_ogd_is_the_oracle(adapt_rate, sampling_rate, size):
     runs = []
     for run in range(RUNS):
         rows = [None if step.stored is None else int(step.stored.chosen[run]) for step in steps]
-        scheduler = LearningRateScheduler(lr_init=0.1) if adapt_rate else None
+        scheduler = LearningRateScheduler(0.5, lr_init=0.1) if adapt_rate else None
         runs.append(
             oracle.ta_ogd(*start[run], of_run(batches, run), 0.1, 4, size, rows, scheduler, schedule_first=False)
         )

@@ -22,9 +22,7 @@ def rng():
 
 def make_parameters(rng, scale=0.7):
     shapes = list(pairwise(SIZES))
-    return [scale * rng.standard_normal(s) for s in shapes], [
-        scale * rng.standard_normal(s[1]) for s in shapes
-    ]
+    return [scale * rng.standard_normal(s) for s in shapes], [scale * rng.standard_normal(s[1]) for s in shapes]
 
 
 def make_batches(rng, count, size=4):
@@ -276,9 +274,7 @@ def test_ta_ogd_moves_orthogonally_to_what_the_memory_holds_now(rng):
         for tag, z in zip(earlier.memory.tags(), stored, strict=True):  # taken at the UPDATED weights
             x, y = batches[tag]
             model = at(weights, biases, run.path[tag])
-            np.testing.assert_allclose(
-                z, models.model_gradient(model, x[rows[tag]], y[rows[tag]]), atol=1e-12
-            )
+            np.testing.assert_allclose(z, models.model_gradient(model, x[rows[tag]], y[rows[tag]]), atol=1e-12)
         g = models.loss_gradient(at(weights, biases, before), *batches[t]).numpy()
         assert (g + delta / 0.1) @ delta == pytest.approx(0, abs=1e-12)
 

@@ -35,7 +35,7 @@ from tacl_lib.tasks import SPLITS as SPLITS_OF_TASKS
 PAPER = Path(__file__).parents[2] / "shared" / "paper"
 KEY = ["experiment", "metric", "dataset", "split", "method"]
 NAMES = ["experiment", "dataset", "split", "method"]
-WITHIN, DEVIATES, NOT_RUN, REDUCED = VERDICTS
+WITHIN, DEVIATES, NOT_RUN, REDUCED, UNPUBLISHED = VERDICTS
 
 needs_paper = pytest.mark.skipif(not (PAPER / "paper.tex").exists(), reason="the paper's source is not beside the kit")
 needs_tables = pytest.mark.skipif(not (PAPER / "tables.csv").exists(), reason="tables.csv is not beside the kit")
@@ -364,9 +364,15 @@ def test_agreement_tells_of_missing_seeds_and_incomplete_columns():
     assert agreement(cells, True).endswith(f"({540 - 18} cells have fewer than 5 runs)")
 
 
-def test_what_the_paper_does_not_have_is_left_out():
+def test_what_the_paper_does_not_have_stands_beside_it_and_is_not_judged():
     more = column_of({"bgd_local": [0.9, 0.9], "sgd": [0.8, 0.8]}, dataset="digits")
-    assert (make_cells(more)["verdict"] == NOT_RUN).all()
+    cells = make_cells(more)
+    own = cells[cells["runs"] > 0]
+    assert set(own["dataset"]) == {"digits"} and set(own["method"]) == {"bgd_local", "sgd"}
+    assert (own["verdict"] == UNPUBLISHED).all() and own["paper"].isna().all()
+    # a whole new column group and a whole new row, so that tables have no holes
+    assert len(cells) == 540 + len(METRICS) * len(SPLITS) * (len(METHODS) + 1) + len(METRICS) * 15
+    assert counts(cells)["cells"] == 540 and counts(cells)["run"] == 0
 
 
 def test_two_profiles_in_one_frame_are_refused():

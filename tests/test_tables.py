@@ -83,6 +83,11 @@ def markdown_rows(text):
     return [[cell.strip() for cell in row] for row in rows]
 
 
+def same(left, right):
+    """Equal up to the last bits, which some versions of pandas lose when they read a number."""
+    return np.allclose(np.asarray(left, float), np.asarray(right, float), rtol=0, atol=1e-14, equal_nan=True)
+
+
 # The paper's own tables come out again
 
 
@@ -106,7 +111,7 @@ def test_every_format_has_the_papers_numbers(paper_cells, experiment, metric):
     data = pd.read_csv(io.StringIO(to_csv(table)), comment="#")
     assert [len(rows) for rows in (latex, markdown, page, data)] == [len(methods)] * 4
     assert data["method"].tolist() == [METHODS[method] for method in methods]
-    assert np.array_equal(data.iloc[:, 1:].to_numpy(), wanted)
+    assert same(data.iloc[:, 1:], wanted)
     for row in range(len(methods)):
         shown = [f"{value:.3f}" for value in wanted[row]]
         assert re.findall(r"\d\.\d{3}", latex[row]) == shown
@@ -162,20 +167,20 @@ def test_comparison(cells):
 
 def test_comparison_csv_round_trip(cells):
     table = comparison_table(cells, "continuous", "first_task_accuracy")
-    back = pd.read_csv(io.StringIO(to_csv(table)), comment="#", na_values="–", float_precision="round_trip")
+    back = pd.read_csv(io.StringIO(to_csv(table)), comment="#", na_values="–")
     assert list(back) == list(cells)
     for name in ("ours", "std", "paper", "difference"):
-        assert np.array_equal(back[name], table.data[name], equal_nan=True)
+        assert same(back[name], table.data[name])
     for name in ("dataset", "split", "method", "runs", "bold", "paper_bold", "verdict"):
         assert back[name].tolist() == table.data[name].tolist()
 
 
 def test_result_csv_round_trip(cells):
     table = result_table(cells, "disjoint", "average_accuracy")
-    back = pd.read_csv(io.StringIO(to_csv(table)), comment="#", na_values="–", float_precision="round_trip")
+    back = pd.read_csv(io.StringIO(to_csv(table)), comment="#", na_values="–")
     assert list(back) == ["method", *(f"{d} {s}" for d in DATASETS.values() for s in SPLITS.values())]
     part = cells.query("experiment == 'disjoint' and metric == 'average_accuracy'")
-    assert np.array_equal(back.iloc[:, 1:].to_numpy(float), part["ours"].to_numpy().reshape(7, 15), equal_nan=True)
+    assert same(back.iloc[:, 1:], part["ours"].to_numpy().reshape(7, 15))
 
 
 @pytest.mark.parametrize("name", SETTINGS)

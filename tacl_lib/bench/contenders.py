@@ -30,6 +30,14 @@ def set_parameters(model: nn.Sequential, weights: Sequence[torch.Tensor], biases
             layer.bias.copy_(bias.flatten())
 
 
+def in_order_of_model(vectors: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+    """Rows laid out as `Network.vector` to the order of a model's parameters: layer by layer, ``[out, in]``."""
+    pairs = list(pairwise(sizes))
+    parts = vectors.split([a * b for a, b in pairs] + [b for _, b in pairs], dim=1)
+    weights = [part.unflatten(1, pair).mT.flatten(1) for part, pair in zip(parts, pairs, strict=False)]
+    return torch.cat([part for pair in zip(weights, parts[len(pairs) :], strict=True) for part in pair], dim=1)
+
+
 class PlainSgd:
     """The usual training loop of PyTorch."""
 

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 
 from tacl_lib.bench.avalanche_env import METHOD, avalanche
-from tacl_lib.bench.contenders import DenseOgd, PlainBgd, PlainSgd
+from tacl_lib.bench.contenders import DenseOgd, PlainBgd, PlainSgd, in_order_of_model, set_parameters
 from tacl_lib.bench.measure import THREADS, Contender, Effort, compared, race, spread, stepper, threads
 from tacl_lib.data import Dataset, cache
 from tacl_lib.errors import TaclError
 from tacl_lib.gradients import dense
-from tacl_lib.learners import Learner, TaOgd, make_learner
+from tacl_lib.learners import Learner, Ogd, TaOgd, make_learner
 from tacl_lib.memory import policy_named
 from tacl_lib.network import Gradient, Network
 from tacl_lib.streams import Stream
@@ -87,11 +87,17 @@ def agem(effort: Effort) -> Iterable[dict]:
         yield row(name, title, theirs, FASTER, 5.0, cells, note=METHOD, versions=versions)
 
 
-def dense_rows(learner: TaOgd) -> torch.Tensor:
-    """The gradients that the first run's pool holds, written out: ``[capacity, p]``."""
-    members = Gradient(*([tensor[:1] for tensor in part] for part in learner.pool.members))
-    single = (Gradient(*([t[:, i : i + 1] for t in part] for part in members)) for i in range(learner.pool.capacity))
-    return torch.cat([dense(gradient) for gradient in single])
+def dense_twin(learner: Ogd | TaOgd, **settings) -> DenseOgd:
+    """The dense projection with the weights and the stored gradients of a learner's first run."""
+    network, members = learner.network, learner.pool.members
+    single = (
+        Gradient(*([tensor[:1, i : i + 1] for tensor in part] for part in members))
+        for i in range(learner.pool.capacity)
+    )
+    stored = in_order_of_model(torch.cat([dense(gradient) for gradient in single]), network.sizes)
+    twin = DenseOgd(network.sizes, stored, **settings)
+    set_parameters(twin.model, [weight[0] for weight in network.weights], [bias[0] for bias in network.biases])
+    return twin
 
 
 def ta_ogd(effort: Effort) -> Iterable[dict]:
@@ -106,20 +112,22 @@ def ta_ogd(effort: Effort) -> Iterable[dict]:
         f"TA-OGD: {int(learner.memory.filled[0].sum())} places filled in turn, then {effort.fill} steps of its own "
         "before the measurement; the dense projection is spared clusters and scheduler."
     )
-    stored = dense_rows(learner)
-    plain = stepper("dense", DenseOgd(SIZES, stored).step, of_one_run(made_batches()))
+    learner.tested()  # pays out what is owed, so that the twin starts from the true weights
+    twin = dense_twin(learner)
+    plain = stepper("dense", twin.step, of_one_run(made_batches()))
     cells = cells_of(at_each_thread_count([ours, plain], effort), "ta_ogd", "dense")
     title = f"TA-OGD, {pool.capacity} stored gradients"
     theirs = f"dense projection, p × {pool.capacity} matrix"
     yield row("ta_ogd", title, theirs, FASTER, 10.0, cells, note=note)
 
     factors = sum(tensor[0].nbytes for part in pool.members for tensor in part)
+    whole = twin.stored.nbytes
     beside = sum(tensor[0].nbytes for tensor in (pool.gram, pool.inverse, pool.owed))
     for name, title, size, bar in (
         ("memory", "stored gradients of a run", factors, 100.0),
         ("memory_all", "… with Gram matrix and its inverse", factors + beside, None),
     ):
-        cell = {"ratio": spread([stored.nbytes / size]), "ours": size / 1e6, "theirs": stored.nbytes / 1e6}
+        cell = {"ratio": spread([whole / size]), "ours": size / 1e6, "theirs": whole / 1e6}
         yield row(name, title, f"p × {pool.capacity} float32", "MB", bar, {"any": cell}, fewer=True)
 
 

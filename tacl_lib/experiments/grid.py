@@ -1,7 +1,7 @@
 """Which runs there are: the cells of the paper's tables, and its study of clustering against random."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.experiments.profiles import METHODS, SAMPLING_RATES, SPLITS, TASK_AWARE, Profile
@@ -12,8 +12,7 @@ EXPERIMENTS = ("disjoint", "continuous")
 POLICIES = ("clustering", "random")
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """The unit of work: a stack of seeds of one spec."""
 
     spec: RunSpec

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from tacl_lib.figures import style
-from tacl_lib.figures.picture import Picture, new_picture
+from tacl_lib.figures.picture import Picture, finished, new_picture
 
 TASKS = 3
 BATCHES = 6  #: drawn for each task
@@ -56,13 +56,13 @@ def strategy_diagram() -> Picture:
         ax.text(START, 0.25, "The memory keeps its size; some of its clusters keep old tasks.", **bold)
         ax.text(8.15, 4.85 + CELL / 2, "time", size=8.5, va="center")
         ax.text(8.15, 1.9 + CELL / 2, "time", size=8.5, va="center")
-    picture.alt = (
+    alt = (
         "Two timelines of the same three tasks. Above, a task-aware method (A-GEM, OGD): after the known end of each "
         "task it stores samples of that task, and the memory grows by one block a task. Below, the task-agnostic "
         "method (TA-A-GEM, TA-OGD): no task boundary is known, an arrow leads from every batch to the memory, which "
         "has a fixed number of clusters of fixed size and holds samples of old tasks beside new ones."
     )
-    return picture
+    return finished(picture, alt)
 
 
 def clustering_diagram() -> Picture:
@@ -117,12 +117,12 @@ def clustering_diagram() -> Picture:
             "here every cluster has room for P = 3",
             size=9,
         )
-    picture.alt = (
+    alt = (
         "Four pictures of the same three clusters of three members each. One: a newcomer z arrives. Two: its distances "
         "to the three cluster means are compared; the nearest is highlighted. Three: z joins the nearest cluster and "
         "the member that came first leaves. Four: the mean of that cluster is recomputed and has moved towards z."
     )
-    return picture
+    return finished(picture, alt)
 
 
 def _canvas(width: float, height: float) -> tuple[Picture, Axes]:
@@ -201,12 +201,12 @@ def _example() -> tuple[np.ndarray, np.ndarray]:
     """Members of three clusters ``[3, 3, 2]`` in order of arrival, and a newcomer."""
     members = np.array(
         [
-            [[1.6, 6.4], [3.1, 6.7], [2.1, 8.4]],
+            [[1.15, 7.3], [2.7, 7.2], [2.05, 8.8]],
             [[5.0, 4.2], [6.6, 5.3], [5.1, 5.9]],
             [[7.3, 1.1], [8.7, 1.7], [7.2, 2.6]],
         ]
     )
-    return members, np.array([8.2, 7.4])
+    return members, np.array([7.7, 7.3])
 
 
 def _space(ax: Axes, title: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from tacl_lib.errors import TaclError
 from tacl_lib.figures import style
 from tacl_lib.figures.parts import draw_runs, ends, key_of, mark_tasks, tidy
-from tacl_lib.figures.picture import Picture, new_picture
+from tacl_lib.figures.picture import Picture, finished, new_picture
 from tacl_lib.figures.timeline import draw_timeline, oldest_counts, task_key
 from tacl_lib.record import Record
 
@@ -52,8 +52,7 @@ def overview_figure(
             handleheight=1.1,
             columnspacing=1.2,
         )
-    picture.alt = _alt(runs, looks, memory_of, title, reduced)
-    return picture
+    return finished(picture, _alt(runs, looks, memory_of, title, reduced))
 
 
 def _alt(runs, looks: Mapping[str, style.Look], memory_of: str, title: str, reduced: str | None) -> str:
@@ -64,7 +63,7 @@ def _alt(runs, looks: Mapping[str, style.Look], memory_of: str, title: str, redu
     said = (
         f"{title + ': ' if title else ''}two charts over epochs. Left: accuracy on the first task while "
         f"other tasks are learned, mean of runs with a band of ±1 standard deviation; after the last epoch: {finals}. "
-        f"Right: one horizontal line per cluster of the memory of {looks[memory_of].label}, in the colour of its oldest "
-        f"task; when training ends, {old} of {clusters} clusters still hold samples of the first task."
+        f"Right: one horizontal line per cluster of the memory of {looks[memory_of].label}, in the colour of its "
+        f"oldest task; when training ends, {old} of {clusters} clusters still hold samples of the first task."
     )
     return f"{reduced}. {said}" if reduced else said

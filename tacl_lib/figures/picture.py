@@ -51,6 +51,16 @@ def new_picture(
     return picture
 
 
+def finished(picture: Picture, alt: str) -> Picture:
+    """Give a figure its alternative text, and fix its layout: showing or saving it does not move anything again."""
+    picture.alt = alt
+    with style.applied():
+        if picture.get_layout_engine() is not None:
+            picture.get_layout_engine().execute(picture)
+    picture.set_layout_engine("none")
+    return picture
+
+
 def alt_of(figure: Figure) -> str:
     """The alternative text of a figure of this package."""
     return getattr(figure, "alt", "")

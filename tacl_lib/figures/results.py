@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from tacl_lib.errors import TaclError
 from tacl_lib.figures import style
 from tacl_lib.figures.parts import METRICS, draw_runs, ends, key_of, mark_tasks, not_run, tidy
-from tacl_lib.figures.picture import Picture, new_picture
+from tacl_lib.figures.picture import Picture, finished, new_picture
 from tacl_lib.record import Record
 
 Runs = Mapping[str, Sequence[Record]]  #: the runs of each method
@@ -59,8 +59,7 @@ def result_figure(
                 frameon=False,
             )
         picture.align_ylabels(axes[:, 0])
-    picture.alt = _alt(runs, title, looks, reasons or {}, experiment, reduced)
-    return picture
+    return finished(picture, _alt(runs, title, looks, reasons or {}, experiment, reduced))
 
 
 def _panel(ax: Axes, runs: Runs, metric: str, looks: Mapping[str, style.Look]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from tacl_lib.errors import TaclError
 from tacl_lib.figures import style
 from tacl_lib.figures.parts import METRICS, draw_runs, ends, key_of, mark_tasks, not_run, tidy
-from tacl_lib.figures.picture import Picture, new_picture
+from tacl_lib.figures.picture import Picture, finished, new_picture
 from tacl_lib.record import Record
 
 SHOWN = ("average_accuracy", "first_task_accuracy")
@@ -51,8 +51,7 @@ def study_figure(
             picture.legend(
                 handles=handles, loc="outside lower center", ncols=3, handlelength=4.5, frameon=False, title=note
             )
-    picture.alt = _alt(runs, absent, why, title, reduced)
-    return picture
+    return finished(picture, _alt(runs, absent, why, title, reduced))
 
 
 def _alt(runs, absent: list[str], why: str, title: str, reduced: str | None) -> str:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from tacl_lib.errors import TaclError
 from tacl_lib.figures import style
 from tacl_lib.figures.parts import mixing_spans, not_run, task_changes
-from tacl_lib.figures.picture import Picture, new_picture
+from tacl_lib.figures.picture import Picture, finished, new_picture
 from tacl_lib.memory import EventLog
 from tacl_lib.memory.events import EMPTY
 from tacl_lib.record import Record
@@ -140,8 +140,7 @@ def timeline_figure(
                 handleheight=1.1,
                 columnspacing=1.4,
             )
-    picture.alt = _alt(panels, title, reasons or {}, reduced)
-    return picture
+    return finished(picture, _alt(panels, title, reasons or {}, reduced))
 
 
 def task_key(tasks: int, mixed: bool = False) -> list[Artist]:

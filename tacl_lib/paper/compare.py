@@ -1,13 +1,14 @@
 """Our numbers beside the paper's: difference, verdict, and one honest line about all of them."""
 
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from tacl_lib.errors import TaclError
 from tacl_lib.metrics import not_worse
-from tacl_lib.paper.published import COLUMN, KEY, METRICS, TASK_AWARE, methods_in, published
+from tacl_lib.paper.published import COLUMN, KEY, METRICS, SPLITS, is_task_aware, methods_in, published
 
 #: A cell agrees if it differs from the paper's by at most this much. The paper gives no deviations; 0.03 is
 #: the room that we leave for five other seeds and for the choices that it leaves open.
@@ -16,11 +17,12 @@ TOLERANCE = 0.03
 DIGITS = 3
 PAPER_RUNS = 5
 
-WITHIN, DEVIATES, NOT_RUN, REDUCED = VERDICTS = (
+WITHIN, DEVIATES, NOT_RUN, REDUCED, UNPUBLISHED = VERDICTS = (
     "within tolerance",
     "deviates",
     "not run",
     "reduced: not comparable",
+    "not in the paper",
 )
 NO_REASON = "there is no finished run of it"
 
@@ -34,7 +36,8 @@ def make_cells(
 ) -> pd.DataFrame:
     """One row for each of the paper's 540 numbers, with ours beside it.
 
-    runs: `Store.summaries` of ONE profile. What the paper has no cell for (other datasets or learners) is left out.
+    runs: `Store.summaries` of ONE profile. Datasets and learners that the paper does not have get rows of their own
+    after the paper's, with no number of the paper and the verdict "not in the paper".
     reduced: truthy if the profile is not the paper's; then no cell is judged.
     reasons: dataset → why it was not run.
     tolerance: largest difference from the paper's number that still counts as agreement.
@@ -45,7 +48,7 @@ def make_cells(
     Bold follows the paper: the best task-agnostic method of a column and those that Welch's test at 99% cannot tell
     from it, among the methods that were run; nothing is bold where only one was.
     """
-    cells = published().rename(columns={"value": "paper", "bold": "paper_bold"})
+    cells = _with_unpublished(published().rename(columns={"value": "paper", "bold": "paper_bold"}), runs)
     values = _values(runs)
     cells["_values"] = [values.get(key, ()) for key in cells[KEY].itertuples(index=False, name=None)]
     cells["ours"] = [np.mean(v) if len(v) else np.nan for v in cells["_values"]]
@@ -55,8 +58,13 @@ def make_cells(
     cells["difference"] = (cells["ours"].round(DIGITS) - cells["paper"]).round(DIGITS)
     cells["tolerance"] = tolerance
     cells["verdict"] = np.select(
-        [cells["runs"] == 0, np.full(len(cells), bool(reduced)), cells["difference"].abs() <= tolerance],
-        [NOT_RUN, REDUCED, WITHIN],
+        [
+            cells["runs"] == 0,
+            np.full(len(cells), bool(reduced)),
+            cells["paper"].isna(),
+            cells["difference"].abs() <= tolerance,
+        ],
+        [NOT_RUN, REDUCED, UNPUBLISHED, WITHIN],
         default=DEVIATES,  # a run that diverged, too: its difference is NaN
     )
     cells["reason"] = [
@@ -73,12 +81,13 @@ def counts(cells: pd.DataFrame) -> dict[str, int]:
     A column counts if all of its task-agnostic methods were run; its winner agrees if our best mean (as printed)
     belongs to a method that is best in the paper.
     """
+    cells = cells[cells["paper"].notna()]
     was_run = cells[cells["runs"] > 0]
     near = {f"within_{limit}": int((was_run["difference"].abs() <= limit).sum()) for limit in (0.01, 0.03, 0.05)}
     judged = agreeing = 0
     for (experiment, metric, *_), column in cells.groupby(COLUMN, sort=False):
-        column = column[~column["method"].isin(TASK_AWARE)]
-        rivals = set(methods_in(experiment)) - TASK_AWARE
+        column = column[~column["method"].map(is_task_aware)]
+        rivals = {method for method in methods_in(experiment) if not is_task_aware(method)}
         if set(column.loc[column["ours"].notna(), "method"]) == rivals:
             judged += 1
             agreeing += bool(_winners(column, "ours", metric) & _winners(column, "paper", metric))
@@ -104,6 +113,23 @@ def agreement(cells: pd.DataFrame, at_paper_settings: bool) -> str:
     return line + (f" ({n['short']} cells have fewer than {PAPER_RUNS} runs)" if n["short"] else "")
 
 
+def _with_unpublished(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The paper's cells, and empty ones for every other dataset or method among the runs: whole columns and rows."""
+    new = []
+    for experiment in cells["experiment"].unique():
+        paper, own = (frame[frame["experiment"] == experiment] for frame in (cells, runs))
+        datasets, methods = (
+            [*paper[name].unique(), *sorted(set(own[name]) - set(paper[name]))] for name in ("dataset", "method")
+        )
+        known = set(paper[KEY].itertuples(index=False, name=None))
+        places = product([experiment], METRICS, datasets, SPLITS, methods)
+        new += [dict(zip(KEY, place, strict=True)) for place in places if place not in known]
+    if not new:
+        return cells
+    extra = pd.DataFrame(new).assign(paper=np.nan, paper_bold=False)
+    return pd.concat([cells, extra], ignore_index=True)
+
+
 def _values(runs: pd.DataFrame) -> dict[tuple, np.ndarray]:
     """The results over runs of each cell, by its key."""
     names = ["experiment", "dataset", "split", "method"]
@@ -126,7 +152,7 @@ def _values(runs: pd.DataFrame) -> dict[tuple, np.ndarray]:
 
 def _bold(cells: pd.DataFrame) -> pd.Series:
     bold = pd.Series(False, index=cells.index)
-    rivals = cells[~cells["method"].isin(TASK_AWARE) & (cells["runs"] > 0)]
+    rivals = cells[~cells["method"].map(is_task_aware) & (cells["runs"] > 0)]
     for (_, metric, *_), column in rivals.groupby(COLUMN, sort=False):
         if len(column) > 1:
             bold[column.index] = not_worse(list(column["_values"]), METRICS[metric].higher_is_better)

@@ -1,10 +1,13 @@
 """The six result tables of the paper as data, and how the paper orders and spells what is in them."""
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 import pandas as pd
+
+from tacl_lib.learners import LEARNERS, Learner, TaskAwareLearner
 
 CITATION = (
     "C. Lamers, R. Vidal, N. Belbachir, N. van Stein, T. Bäck, P. Giampouras: "
@@ -52,6 +55,17 @@ METRICS = {
 #: what names one number; without the method it names a column of a table
 COLUMN = ["experiment", "metric", "dataset", "split"]
 KEY = [*COLUMN, "method"]
+
+
+def is_task_aware(method: str) -> bool:
+    """Whether a method, of the paper or a user's own, is told when a task ends."""
+    return method in TASK_AWARE or issubclass(LEARNERS.get(method, Learner), TaskAwareLearner)
+
+
+def in_order(names: Iterable[str], known: Mapping[str, str]) -> list[str]:
+    """The paper's names in its order, then the others by name."""
+    there = set(names)
+    return [name for name in known if name in there] + sorted(there - set(known))
 
 
 def methods_in(experiment: str) -> list[str]:

@@ -6,6 +6,7 @@ from tacl_lib.tables.table import Cell, Row, Table
 
 PACKAGES = ("xcolor", "graphicx", "longtable")  #: what a document needs to show these tables
 
+_SETTINGS_COLUMNS = r"l|p{0.2\linewidth}|p{0.2\linewidth}|p{0.35\linewidth}"
 _SPECIAL = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -47,12 +48,13 @@ def escaped(text: str) -> str:
 
 def _floating(table: Table, deviation: bool) -> list[str]:
     result = table.kind == "result"
-    columns = "|".join("c" * span for _, span in table.groups) if result else r"l|l|l|p{0.5\linewidth}"
+    columns = "|".join("c" * span for _, span in table.groups) if result else _SETTINGS_COLUMNS
     return [
         r"\begin{table*}",
         r"\centering",
         *([f"{{\\bfseries {escaped(table.notice)}\\par}}\\smallskip"] if table.notice else []),
-        r"\scalebox{0.75}{",
+        # Fifteen columns of numbers are made to fit the page, with deviations or without.
+        r"\resizebox{\textwidth}{!}{" if result else r"\scalebox{0.75}{",
         f"\\begin{{tabular}}{{{columns}}}",
         *_head(table),
         *_rows(table, deviation),
@@ -66,11 +68,12 @@ def _floating(table: Table, deviation: bool) -> list[str]:
 
 
 def _long(table: Table, deviation: bool) -> list[str]:
-    # Every page repeats the notice: a page that is taken out still says that it is reduced.
-    notice = f"\\multicolumn{{{len(table.head)}}}{{p{{0.9\\linewidth}}}}{{\\bfseries {escaped(table.notice)}}}"
-    again = [_line([notice])] if table.notice else []
+    # Every page repeats the notice: a page that is taken out still says that it is reduced. \rlap hides its width
+    # from longtable, which would give it to the last column.
+    notice = f"\\rlap{{\\parbox{{0.95\\linewidth}}{{\\bfseries {escaped(table.notice)}}}}}"
+    again = [_line([f"\\multicolumn{{{len(table.head)}}}{{l}}{{{notice}}}"])] if table.notice else []
     return [
-        r"{\small",
+        r"{\scriptsize\setlength{\tabcolsep}{2pt}",
         r"\begin{longtable}{lll|rrr|r|l}",
         *again,
         f"\\caption{{{_caption(table)}}}\\label{{tab:tacl_{table.name}}}\\\\",

@@ -1,6 +1,6 @@
 """From cells and settings to tables: the six result tables, a comparison beside each, three tables of settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,8 @@ from tacl_lib.paper.published import (
     METHODS,
     METRICS,
     SPLITS,
-    TASK_AWARE,
-    methods_in,
+    in_order,
+    is_task_aware,
 )
 from tacl_lib.paper.settings import SETTINGS, settings_table
 from tacl_lib.tables.table import Cell, Row, Table
@@ -34,33 +34,37 @@ def result_table(
     reduced: str | None = None,
     reasons: Mapping[str, str] | None = None,
     notes: Mapping[str, str] | None = None,
+    datasets: Sequence[str] | None = None,
 ) -> Table:
     """One of the six tables, laid out as in the paper, with our numbers.
 
     cells: what `make_cells` gives. reduced: the text that marks a reduced profile. reasons: dataset → why it was
     not run. notes: dataset → what must be said beside results from it, e.g. that its images were made again.
+    datasets: only these; None takes all.
     """
-    own = _part(cells, experiment, metric, reasons)
+    own = _part(cells, experiment, metric, reasons, datasets)
     by_place = {(c.dataset, c.split, c.method): c for c in own.itertuples()}
-    places = [(dataset, split) for dataset in DATASETS for split in SPLITS]
-    methods = methods_in(experiment)
+    titles = {dataset: DATASETS.get(dataset, dataset) for dataset in own["dataset"].unique()}
+    places = [(dataset, split) for dataset in titles for split in SPLITS]
+    methods = sorted(in_order(own["method"], METHODS), key=is_task_aware)
     rows, data = [], []
     for method in methods:
         found = [by_place[dataset, split, method] for dataset, split in places]
-        shown = (Cell(METHODS[method]), *(_ours(c) for c in found))
-        aware = method in TASK_AWARE
+        title = METHODS.get(method, method)
+        shown = (Cell(title), *(_ours(c) for c in found))
+        aware = is_task_aware(method)
         rows.append(Row(shown, grey=aware, line=aware and not rows[-1].grey))
-        data.append([METHODS[method], *(c.ours if np.isfinite(c.ours) else _number(c) for c in found)])
+        data.append([title, *(c.ours if np.isfinite(c.ours) else _number(c) for c in found)])
     noted = _noted(own, notes)
     return Table(
         name=f"{experiment}_{metric}",
         kind="result",
         caption=_result_caption(own, experiment, metric),
         notice=_notice(cells, reduced),
-        groups=(("", 1), *((title + "†" * (dataset in noted), len(SPLITS)) for dataset, title in DATASETS.items())),
-        head=("", *list(SPLITS.values()) * len(DATASETS)),
+        groups=(("", 1), *((title + "†" * (dataset in noted), len(SPLITS)) for dataset, title in titles.items())),
+        head=("", *list(SPLITS.values()) * len(titles)),
         rows=tuple(rows),
-        data=pd.DataFrame(data, columns=["method", *(f"{DATASETS[d]} {SPLITS[s]}" for d, s in places)]),
+        data=pd.DataFrame(data, columns=["method", *(f"{titles[d]} {SPLITS[s]}" for d, s in places)]),
         text_columns=(0,),
         footnotes=_footnotes(own, noted),
     )
@@ -81,16 +85,16 @@ def comparison_table(
     rows = tuple(
         Row(
             (
-                Cell(DATASETS[c.dataset] + "†" * (c.dataset in noted)),
+                Cell(DATASETS.get(c.dataset, c.dataset) + "†" * (c.dataset in noted)),
                 Cell(SPLITS[c.split]),
-                Cell(METHODS[c.method]),
+                Cell(METHODS.get(c.method, c.method)),
                 _ours(c),
                 Cell(str(c.runs)),
-                Cell(f"{c.paper:.{DIGITS}f}", bool(c.paper_bold)),
+                Cell(f"{c.paper:.{DIGITS}f}" if np.isfinite(c.paper) else ABSENT, bool(c.paper_bold)),
                 Cell(_signed(c.difference)),
                 Cell(c.verdict),
             ),
-            grey=c.method in TASK_AWARE,
+            grey=is_task_aware(c.method),
             line=c.Index > 0 and c.method == next(iter(METHODS)),  # the next column of the result table
         )
         for c in own.itertuples()
@@ -133,13 +137,22 @@ def table_of_settings(name: str, spec: RunSpec | None = None, *, reduced: str | 
     )
 
 
-def _part(cells: pd.DataFrame, experiment: str, metric: str, reasons: Mapping[str, str] | None) -> pd.DataFrame:
+def _part(
+    cells: pd.DataFrame,
+    experiment: str,
+    metric: str,
+    reasons: Mapping[str, str] | None,
+    datasets: Sequence[str] | None = None,
+) -> pd.DataFrame:
     """The cells of one table, column after column as in the paper, with the reasons that were given."""
     for kind, name, valid in (("experiment", experiment, EXPERIMENTS), ("metric", metric, METRICS)):
         if name not in valid:
             raise unknown_name(kind, name, valid)
     own = cells[(cells["experiment"] == experiment) & (cells["metric"] == metric)]
-    orders = {"dataset": list(DATASETS), "split": list(SPLITS), "method": list(METHODS)}
+    if datasets is not None:
+        own = own[own["dataset"].isin(datasets)]
+    known = {"dataset": DATASETS, "split": SPLITS, "method": METHODS}
+    orders = {name: in_order(own[name], titles) for name, titles in known.items()}
     order = np.lexsort([own[name].map(orders[name].index) for name in ("method", "split", "dataset")])
     own = own.iloc[order].reset_index(drop=True)
     given = [(reasons or {}).get(dataset) for dataset in own["dataset"]]
@@ -190,7 +203,7 @@ def _result_caption(own: pd.DataFrame, experiment: str, metric: str) -> str:
     made = own.loc[own["runs"] > 0, "runs"]
     runs = _runs(made.min(), made.max()) if len(made) else _runs(0)
     title, of, higher = METRICS[metric]
-    aware = any(method in TASK_AWARE for method in methods_in(experiment))
+    aware = any(map(is_task_aware, own["method"]))
     context = " Task-aware methods, set apart below, are given for context and never bold." if aware else ""
     return (
         f"{title} ({of}), {EXPERIMENTS[experiment]} experiments: OUR results, mean over all epochs and then over runs "
@@ -212,11 +225,11 @@ def _footnotes(own: pd.DataFrame, noted: Mapping[str, str]) -> tuple[str, ...]:
         absent = column[column["runs"] == 0]
         if len(absent):
             part = "" if len(absent) == len(column) else f" ({len(absent)} of {len(column)} cells)"
-            lines.append(f"{ABSENT} {DATASETS[dataset]}{part} not run: {absent['reason'].iloc[0]}")
-    rivals = own[~own["method"].isin(TASK_AWARE)]
+            lines.append(f"{ABSENT} {DATASETS.get(dataset, dataset)}{part} not run: {absent['reason'].iloc[0]}")
+    rivals = own[~own["method"].map(is_task_aware)]
     done = rivals.groupby(["dataset", "split"])["runs"].agg(lambda runs: (runs > 0).mean())
     if ((done > 0) & (done < 1)).any():
         lines.append("where a column is incomplete, bold compares only the methods that were run")
     if ((own["runs"] > 0) & own["ours"].isna()).any():
         lines.append(f"{DIVERGED}: the loss of at least one run did not stay finite")
-    return (*lines, *(f"† {DATASETS[dataset]}: {note}" for dataset, note in noted.items()))
+    return (*lines, *(f"† {DATASETS.get(dataset, dataset)}: {note}" for dataset, note in noted.items()))

@@ -17,6 +17,8 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
+    """One line of a table."""
+
     cells: tuple[Cell, ...]
     grey: bool = False  #: a task-aware method, given for context
     line: bool = False  #: a line above

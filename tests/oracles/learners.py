@@ -139,9 +139,7 @@ def project_out(g, S):
     return g - g_proj
 
 
-def ogd(
-    weights, biases, tasks, lr, gradient_samples, scheduler=None, schedule_first=True, residual_cutoff=1e-10
-):
+def ogd(weights, biases, tasks, lr, gradient_samples, scheduler=None, schedule_first=True, residual_cutoff=1e-10):
     """Algorithm 2 (OGD). tasks[k] = the batches of task k (all its epochs).
 
     After task k the model gradients ∇f_y(x; w) at the samples gradient_samples[k], at the weights the task
@@ -170,9 +168,7 @@ def orthonormal_basis(vectors, cutoff):
     return left[:, singular > cutoff * singular[0]]
 
 
-def ta_ogd(
-    weights, biases, batches, lr, Q, P, sampled_rows, scheduler=None, schedule_first=True, cutoff=1e-10
-):
+def ta_ogd(weights, biases, batches, lr, Q, P, sampled_rows, scheduler=None, schedule_first=True, cutoff=1e-10):
     """TA-OGD, section 3.1: Algorithm 2's step with respect to ALL gradients Algorithm 3 stores now, one pool.
 
     Step t: g̃ = g - U Uᵀ g, U an orthonormal basis of the span of everything stored; update; then the dense

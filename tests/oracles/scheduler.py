@@ -8,9 +8,7 @@ class LearningRateScheduler:
     so where N_Stagnant was 0 before the spikes, both ifs fire on the same step and the learning rate that
     comes back is LR init * Factor, not LR init."""
 
-    def __init__(
-        self, factor=0.9999, min_lr=1e-5, lr_init=1e-3, patience=5, threshold=1e-4, reset_threshold=1.0
-    ):
+    def __init__(self, factor=0.9999, min_lr=1e-5, lr_init=1e-3, patience=5, threshold=1e-4, reset_threshold=1.0):
         self.factor = factor
         self.min_lr = min_lr
         self.lr_init = lr_init

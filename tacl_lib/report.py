@@ -1,0 +1,137 @@
+"""The report at the end of a reproduction: one self-contained HTML page."""
+
+import base64
+import datetime
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+
+from tacl_lib.experiments.grid import EXPERIMENTS, Job
+from tacl_lib.experiments.profiles import Profile
+from tacl_lib.files import write_whole
+from tacl_lib.paper import CITATION, SETTINGS, agreement, make_cells
+from tacl_lib.record import circumstances
+from tacl_lib.results import METRICS, Store
+from tacl_lib.tables import comparison_table, result_table, table_of_settings, to_html
+
+_STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:78rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
+h1,h2{line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid #ccc}img{max-width:100%;height:auto}
+.notice{border:2px solid #d97706;padding:.5rem .8rem;font-weight:700}figure{margin:1.5rem 0}
+figcaption{color:#555;font-size:.9em}table.plain{border-collapse:collapse}
+table.plain td,table.plain th{padding:.15rem .7rem;text-align:left;border-bottom:1px solid #ddd}
+nav a{margin-right:1rem}
+"""
+
+
+def write_report(build: Path, profile: Profile, jobs: Sequence[Job], store: Store, elapsed: float) -> Path:
+    """Gather tables, figures, settings, machine, times and what was not run into ``build/report.html``.
+
+    jobs: everything that the reproduction was to run. elapsed: seconds that it took.
+    """
+    plan = json.loads((build / "plan.json").read_text(encoding="utf-8"))
+    reduced = f"REDUCED ({profile.reduction})" if profile.reduction else None
+    of_tables = [job for job in jobs if "policy" not in job.spec.learner_settings]
+    cells = make_cells(store.summaries(of_tables), reduced=reduced, reasons=plan["missing"])
+    sections = {
+        "Summary": _summary(cells, reduced, plan["missing"]),
+        "Tables": _tables(cells, reduced, plan["missing"]),
+        "Figures": _figures(build / "figures"),
+        "Settings": "".join(to_html(table_of_settings(name, jobs[0].spec, reduced=reduced)) for name in SETTINGS),
+        "Machine and times": _times(build, jobs, store, elapsed),
+    }
+    links = "".join(f'<a href="#{_anchor(title)}">{escape(title)}</a>' for title in sections)
+    body = "".join(f'<h2 id="{_anchor(t)}">{escape(t)}</h2>\n{text}\n' for t, text in sections.items())
+    title = f"TACL: reproduction, profile {profile.name}"
+    notice = f'<p class="notice">{escape(reduced)}: not comparable with the paper.</p>' if reduced else ""
+    page = (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>\n'
+        f"<body>\n<h1>{escape(title)}</h1>\n{notice}\n<p>{escape(CITATION)}</p>\n<nav>{links}</nav>\n{body}</body></html>\n"
+    )
+    path = build / "report.html"
+    write_whole(path, lambda part: part.write_text(page, encoding="utf-8"))
+    return path
+
+
+def _summary(cells: pd.DataFrame, reduced: str | None, missing: dict[str, str]) -> str:
+    line = agreement(cells, at_paper_settings=reduced is None)
+    parts = [f"<p>{escape(line[0].upper() + line[1:])}.</p>"]
+    if missing:
+        rows = "".join(f"<li><b>{escape(name)}</b>: {escape(reason)}</li>" for name, reason in missing.items())
+        parts.append(f"<p>Datasets that could not be had:</p><ul>{rows}</ul>")
+    deviating = cells[cells["verdict"] == "deviates"]
+    if len(deviating):
+        counts = (
+            deviating.groupby(["experiment", "metric", "dataset"]).size().rename("cells that deviate").reset_index()
+        )
+        parts.append("<p>Where ours and the paper's differ by more than the tolerance:</p>" + _plain(counts))
+    unrun = cells[cells["verdict"] == "not run"].groupby(["experiment", "dataset"]).size().rename("cells not run")
+    if len(unrun):
+        parts.append("<p>Not run:</p>" + _plain(unrun.reset_index()))
+    return "".join(parts)
+
+
+def _tables(cells: pd.DataFrame, reduced: str | None, missing: dict[str, str]) -> str:
+    parts = []
+    for experiment in EXPERIMENTS:
+        for metric in METRICS:
+            given = {"reduced": reduced, "reasons": missing}
+            parts.append(to_html(result_table(cells, experiment, metric, **given)))
+            comparison = to_html(comparison_table(cells, experiment, metric, **given))
+            parts.append(f"<details><summary>ours, paper, difference, verdict</summary>{comparison}</details>")
+    return "\n".join(parts)
+
+
+def _figures(folder: Path) -> str:
+    parts = []
+    for image in sorted(folder.glob("*.png")):
+        alt = image.with_suffix(".txt")
+        text = alt.read_text(encoding="utf-8") if alt.exists() else image.stem
+        data = base64.b64encode(image.read_bytes()).decode()
+        caption = image.stem.replace("_", " ")
+        parts.append(
+            f'<figure><img alt="{escape(text)}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{escape(caption)}</figcaption></figure>"
+        )
+    return "\n".join(parts)
+
+
+def _times(build: Path, jobs: Sequence[Job], store: Store, elapsed: float) -> str:
+    """Where the hours went, and what papermill and Dask cost on top."""
+    rows, devices = [], set()
+    for job in jobs:
+        records = store.records(*job)
+        if records:
+            info = records[0].info
+            devices.add(info["device"])
+            rows.append((job.spec.learner, job.spec.dataset, info["wall_seconds_of_stack"], len(records)))
+    frame = pd.DataFrame(rows, columns=["method", "dataset", "seconds", "runs"])
+    by_method = frame.groupby("method")[["seconds", "runs"]].sum().round(1).reset_index()
+    notebooks = {}
+    for path in sorted(build.glob("*.ipynb")):
+        notebooks[path.stem] = nbformat.read(path, 4).metadata.get("papermill", {}).get("duration")
+    facts = circumstances(", ".join(sorted(devices)))
+    versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
+    listing = pd.DataFrame([(n, f"{d:.0f}") for n, d in notebooks.items() if d], columns=["notebook", "seconds"])
+    now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    return (
+        f"<p>Made on {now} on {escape(facts['machine'])}, device {escape(facts['device'])}; commit "
+        f"{escape(facts['commit'])}; {escape(versions)}.</p>"
+        f"<p>This reproduction took {elapsed:.0f} s. The runs that are shown took {frame['seconds'].sum():.0f} s of "
+        "workers' time in all, now or in earlier calls; what a first call takes beyond its share of that is the cost "
+        "of papermill, Dask, kernels and drawing.</p>"
+        f"{_plain(by_method)}<p>Notebooks, from start to end:</p>{_plain(listing)}"
+    )
+
+
+def _plain(frame: pd.DataFrame) -> str:
+    return frame.to_html(index=False, border=0, classes="plain")
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")

@@ -1,0 +1,176 @@
+"""`make reproduce`: every run, table and figure, through the notebooks, and a report at the end.
+
+    python -m tacl_lib.reproduce --profile quick [--datasets mnist …] [--methods sgd …] [--seeds 0 1 …]
+                                 [--cluster tcp://…]
+    python -m tacl_lib.reproduce --status
+
+Notebooks are executed by papermill; their copies, with output, go to ``build/PROFILE``. They run their jobs on
+shared workers, so that no core waits for a notebook. Whatever is finished is in ``results``: the same command goes
+on where it was stopped.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+import papermill
+from tqdm.auto import tqdm
+
+from tacl_lib.data import load
+from tacl_lib.errors import TaclError
+from tacl_lib.execution import workers
+from tacl_lib.experiments.cost import seconds
+from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs
+from tacl_lib.experiments.profiles import METHODS, PROFILES, Profile, profile_named
+from tacl_lib.files import write_whole
+from tacl_lib.report import write_report
+from tacl_lib.results import Store
+from tacl_lib.status import status_table
+
+ROOT = Path(__file__).parent.parent
+#: Notebooks under way at once: while one draws its pictures, another one keeps the workers busy.
+AT_ONCE = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one reproduction does."""
+
+    profile: Profile
+    datasets: tuple[str, ...]  #: that can be had
+    missing: dict[str, str]  #: the others, with the reason
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    @property
+    def jobs(self) -> list[Job]:
+        return all_jobs(self.profile, self.datasets, self.methods, self.seeds)
+
+    @property
+    def study_dataset(self) -> str:
+        wanted = self.profile.study_dataset
+        return wanted if wanted in self.datasets else "digits"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tacl_lib.reproduce", description=__doc__.split("\n")[0])
+    parser.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)}; default: quick")
+    parser.add_argument("--datasets", nargs="*", help="default: all of the profile")
+    parser.add_argument("--methods", nargs="*", default=METHODS, help="default: all seven")
+    parser.add_argument("--seeds", nargs="*", type=int, help="default: those of the profile")
+    parser.add_argument("--cluster", help="address of a Dask scheduler; default: this machine")
+    parser.add_argument("--results", type=Path, default=ROOT / "results", help="the store; default: results")
+    parser.add_argument("--build", type=Path, default=ROOT / "build", help="where output goes; default: build")
+    parser.add_argument("--status", action="store_true", help="only show which runs are done, running and missing")
+    options = parser.parse_args(arguments)
+    try:
+        profile = profile_named(options.profile)
+        chosen = (tuple(options.methods), tuple(options.seeds or profile.seeds))
+        if options.status:
+            names = tuple(options.datasets or profile.datasets)
+            print(status_table(all_jobs(profile, names, *chosen), Store(options.results)))
+            return
+        plan = make_plan(profile, options.datasets, *chosen)
+        reproduce(plan, options.results.absolute(), options.build.absolute() / profile.name, options.cluster)
+    except TaclError as error:
+        sys.exit(f"reproduce: {error}")
+    except KeyboardInterrupt:
+        sys.exit("reproduce: stopped; what is finished is stored, and the same command goes on from here.")
+
+
+def make_plan(
+    profile: Profile, datasets: Sequence[str] | None, methods: tuple[str, ...], seeds: tuple[int, ...]
+) -> Plan:
+    """Find out which datasets can be had here; those that cannot are named with the reason."""
+    found, missing = [], {}
+    for name in datasets or profile.datasets:
+        try:
+            load(name)
+            found.append(name)
+        except TaclError as error:
+            missing[name] = str(error).replace("\n", " ")
+            print(f"{name} is left out: {str(error).splitlines()[0]}", file=sys.stderr)
+    if not found:
+        raise TaclError("none of the datasets can be had: " + "; ".join(missing.values()))
+    plan = Plan(profile, tuple(found), missing, methods, seeds)
+    _ = plan.jobs  # an unknown method is named now, not in the middle of the work
+    return plan
+
+
+def reproduce(plan: Plan, results: Path, build: Path, cluster: str | None = None) -> Path:
+    """Execute all notebooks of a plan and write the report; returns its path."""
+    started = time.monotonic()
+    common = {
+        "profile": plan.profile.name,
+        "methods": list(plan.methods),
+        "seeds": list(plan.seeds),
+        "results": str(results),
+    }
+    write_whole(build / "plan.json", lambda part: part.write_text(json.dumps(common | {"missing": plan.missing})))
+    with workers(cluster) as address:
+        running = common | {"cluster": address}
+        notebooks = [
+            ("06_experiment", f"{experiment}-{dataset}", running | {"dataset": dataset, "experiment": experiment})
+            for dataset in plan.datasets
+            for experiment in EXPERIMENTS
+        ]
+        notebooks.append(("07_clustering_study", "clustering-study", running | {"dataset": plan.study_dataset}))
+        _execute_all(notebooks, build, plan.jobs, Store(results))
+    last = common | {"datasets": list(plan.datasets), "missing": plan.missing, "build": str(build)}
+    print("tables and figures …", file=sys.stderr)
+    _execute("08_tables_and_figures", build / "tables-and-figures.ipynb", last)
+    report = write_report(build, plan.profile, plan.jobs, Store(results), time.monotonic() - started)
+    print(f"\nThe report: {os.path.relpath(report)}")
+    return report
+
+
+def _execute_all(notebooks: list[tuple[str, str, dict]], build: Path, jobs: list[Job], store: Store) -> None:
+    """Execute notebooks, a few at once, under one progress bar over the estimated work of all jobs."""
+    todo = [job for job in jobs if store.missing(job.spec, job.seeds)]
+    layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} s of estimated work on one core [{elapsed}<{remaining}]"
+    with (
+        ThreadPoolExecutor(AT_ONCE) as pool,
+        tqdm(total=round(sum(map(seconds, todo))), desc="all runs", bar_format=layout, disable=not todo) as bar,
+    ):
+        futures: set[Future] = {
+            pool.submit(_execute, name, build / f"{copy}.ipynb", parameters) for name, copy, parameters in notebooks
+        }
+        while futures:
+            finished, futures = wait(futures, timeout=1, return_when=FIRST_COMPLETED)
+            left = [job for job in todo if store.missing(job.spec, job.seeds)]
+            bar.n = round(sum(map(seconds, todo)) - sum(map(seconds, left)))
+            bar.refresh()
+            for future in finished:
+                if future.exception() is not None:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise future.exception()
+
+
+def _execute(name: str, copy: Path, parameters: dict) -> None:
+    """Execute one notebook with parameters; an error in it becomes one sentence."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    try:
+        papermill.execute_notebook(
+            ROOT / "notebooks" / f"{name}.ipynb",
+            copy,
+            parameters,
+            kernel_name="python3",
+            progress_bar=False,
+            store_widget_state=False,
+            cwd=ROOT / "notebooks",
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],  # no notes on how the kernel is connected
+        )
+    except papermill.PapermillExecutionError as error:
+        raise TaclError(f"{error.evalue} (in {os.path.relpath(copy)})") from error
+
+
+if __name__ == "__main__":
+    main()
