@@ -90,7 +90,7 @@ def _tables(cells: pd.DataFrame, reduced: str | None, missing: dict[str, str]) -
 def _figures(folder: Path) -> str:
     parts = []
     for image in sorted(folder.glob("*.png")):
-        alt = image.with_suffix(".txt")
+        alt = image.with_suffix(".alt.txt")
         text = alt.read_text(encoding="utf-8") if alt.exists() else image.stem
         data = base64.b64encode(image.read_bytes()).decode()
         caption = image.stem.replace("_", " ")

@@ -368,11 +368,14 @@ def test_what_the_paper_does_not_have_stands_beside_it_and_is_not_judged():
     more = column_of({"bgd_local": [0.9, 0.9], "sgd": [0.8, 0.8]}, dataset="digits")
     cells = make_cells(more)
     own = cells[cells["runs"] > 0]
-    assert set(own["dataset"]) == {"digits"} and set(own["method"]) == {"bgd_local", "sgd"}
-    assert (own["verdict"] == UNPUBLISHED).all() and own["paper"].isna().all()
+    assert set(own["dataset"]) == {"digits"}
+    assert set(own["method"]) == {"bgd_local", "sgd"}
+    assert (own["verdict"] == UNPUBLISHED).all()
+    assert own["paper"].isna().all()
     # a whole new column group and a whole new row, so that tables have no holes
     assert len(cells) == 540 + len(METRICS) * len(SPLITS) * (len(METHODS) + 1) + len(METRICS) * 15
-    assert counts(cells)["cells"] == 540 and counts(cells)["run"] == 0
+    assert counts(cells)["cells"] == 540
+    assert counts(cells)["run"] == 0
 
 
 def test_two_profiles_in_one_frame_are_refused():
