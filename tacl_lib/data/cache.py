@@ -1,0 +1,178 @@
+"""The cache folder: one prepared file for each dataset, written whole or not at all, verified on each use.
+
+`mnist.arrays` holds four arrays in NumPy's own format, one after the other; `mnist.json` beside it holds
+their SHA-256 and the story of where they came from. The JSON is removed first and written last, so that
+a dataset counts as present only when both are whole. All that is unfinished lies in `mnist.part/`.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pooch
+from filelock import FileLock
+
+from tacl_lib.data.dataset import Dataset, checked
+from tacl_lib.errors import TaclError
+
+ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
+# what a disk says when it will not be written to; a broken connection has other numbers or none
+DISK_TROUBLE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.EIO,
+}
+
+Stamp = list[list]  # [path, size, time of change] of each file that a copy was made from
+
+
+class CacheError(TaclError):
+    """The cache folder cannot be used."""
+
+
+def folder() -> Path:
+    """The cache folder: `TACL_CACHE`, or the platform's usual place."""
+    return Path(os.environ.get("TACL_CACHE") or pooch.os_cache("tacl")).expanduser()
+
+
+def stamp(files: list[Path]) -> Stamp:
+    """What tells whether files in a user's folder are still the ones that were read."""
+    facts = ((path.resolve(), path.stat()) for path in files)
+    return [[str(path), fact.st_size, fact.st_mtime_ns] for path, fact in facts]
+
+
+def made_from(name: str) -> Stamp | None:
+    """The stamp of the user's files that the cached copy was made from, if it was made from any."""
+    story = _story(name)
+    return story.get("made_from") if story else None
+
+
+def read(name: str) -> Dataset | None:
+    """The cached dataset if it is there and whole. Needs no lock and no right to write."""
+    story = _story(name)
+    if story is None:
+        return None
+    try:
+        with _arrays_path(name).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != story["sha256"]:
+                return None
+            file.seek(0)
+            arrays = [np.lib.format.read_array(file, allow_pickle=False) for _ in ARRAYS]
+        told = {key: str(story[key]) for key in ("source", "verified", "note")}
+        return checked(Dataset(name, *arrays, **told), name)
+    except (FileNotFoundError, ValueError, KeyError, TaclError):
+        return None
+    except OSError as error:  # no right to read, or a failing disk: not damage that a fresh copy would mend
+        raise CacheError(
+            f"cannot read {_arrays_path(name)} ({error.strerror}): see to that file or set the environment "
+            "variable TACL_CACHE to another folder."
+        ) from error
+
+
+class Slot:
+    """The place of one dataset in the cache while this process alone may write to it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.work = folder() / f"{name}.part"  # a folder for downloads, gone when the slot is left
+
+    def read(self) -> Dataset | None:
+        """The dataset if it is whole; what is there but damaged is named in a warning and removed."""
+        dataset = read(self.name)
+        if dataset is None and _story_path(self.name).exists():
+            path = _arrays_path(self.name)
+            warnings.warn(
+                f"{path} is damaged (its checksum or its record does not fit): it is removed and looked for again.",
+                stacklevel=4,
+            )
+            self._clear()
+        return dataset
+
+    def write(self, dataset: Dataset, made_from: Stamp | None = None) -> None:
+        """Keep a dataset: all is written aside first and then renamed, the record last."""
+        arrays, record = self.work / "arrays", self.work / "record"
+        with arrays.open("wb") as file:
+            out = _HashingFile(file)
+            for key in ARRAYS:
+                array = getattr(dataset, key)
+                small = array.astype(np.uint8) if key.endswith("labels") else array
+                np.lib.format.write_array(out, np.ascontiguousarray(small), allow_pickle=False)
+        story: dict = {key: getattr(dataset, key) for key in ("source", "verified", "note")}
+        story |= {"sha256": out.hash.hexdigest(), "made_from": made_from}
+        record.write_text(json.dumps(story, indent=1), encoding="utf-8")
+        self._clear()
+        os.replace(arrays, _arrays_path(self.name))
+        os.replace(record, _story_path(self.name))
+
+    def _clear(self) -> None:
+        _story_path(self.name).unlink(missing_ok=True)
+        _arrays_path(self.name).unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(name: str) -> Iterator[Slot]:
+    """Hold the dataset's place: other processes wait, then find what this one has written.
+
+    Raises CacheError, in one sentence, when the folder cannot be written to.
+    """
+    slot = Slot(name)
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        with FileLock(folder() / f"{name}.lock"):
+            # whoever left a .part folder behind was killed: nobody else can be in here
+            shutil.rmtree(slot.work, ignore_errors=True)
+            slot.work.mkdir()
+            try:
+                yield slot
+            finally:
+                shutil.rmtree(slot.work, ignore_errors=True)
+    except OSError as error:
+        if error.errno not in DISK_TROUBLE:
+            raise
+        raise CacheError(
+            f"cannot write to the cache folder {folder()} ({os.strerror(error.errno)}): make room or grant "
+            "the right to write, or set the environment variable TACL_CACHE to another folder."
+        ) from error
+
+
+class _HashingFile:
+    """A file that hashes what passes. NumPy takes it for a stream and writes through `write`, whose
+    errors say "no space left on device", where its own fast path only says how many bytes are missing."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.hash = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.hash.update(data)
+        return self._file.write(data)
+
+
+def _story(name: str) -> dict | None:
+    try:
+        story = json.loads(_story_path(name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return story if isinstance(story, dict) else None
+
+
+def _arrays_path(name: str) -> Path:
+    return folder() / f"{name}.arrays"
+
+
+def _story_path(name: str) -> Path:
+    return folder() / f"{name}.json"

