@@ -30,12 +30,18 @@ def main(arguments: list[str] | None = None) -> None:
     seeds, out, settings = tuple(options.pop("seeds")), options.pop("out"), options.pop("set")
     try:
         pairs = [_pair(text) for text in settings]
-        spec = RunSpec(**{name: _value(text) for name, text in options.items()}, learner_settings=dict(pairs))
+        given = {name: _value(text) for name, text in options.items()}
+        if isinstance(given["hidden"], int):
+            given["hidden"] = (given["hidden"],)
+        spec = RunSpec(**given, learner_settings=dict(pairs))
         stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *settings])
-        records = run(spec, seeds, checkpoint=None if out is None else out / f"{stem}.checkpoint")
-        for record in records:
-            if out is not None:
+        checkpoint = None if out is None else out / f"{stem}.checkpoint"
+
+        def deliver(records):
+            for record in records if out is not None else ():
                 record.write(out / f"{stem}-seed{record.seed}.parquet")
+
+        records = run(spec, seeds, checkpoint=checkpoint, deliver=deliver)
     except TaclError as error:
         sys.exit(f"tacl: {error}")
     results = [summary(record.accuracy, record.seen) for record in records]

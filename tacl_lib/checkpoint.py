@@ -1,5 +1,6 @@
 """Stopping a run at any moment and going on exactly there."""
 
+import io
 import shutil
 import signal
 import threading
@@ -32,7 +33,10 @@ class Checkpoint:
         if self.path is None:
             return
         try:
-            write_whole(self.path, lambda part: torch.save({"of": self.belongs_to, "state": state}, part))
+            # Through memory: a full disk is then an OSError; torch's own writer says anything but that.
+            buffer = io.BytesIO()
+            torch.save({"of": self.belongs_to, "state": state}, buffer)
+            write_whole(self.path, lambda part: part.write_bytes(buffer.getbuffer()))
         except TaclError as error:
             warnings.warn(f"no checkpoint was saved, the run goes on without: {error}", stacklevel=2)
 
@@ -63,13 +67,18 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return None
         good = self.path.with_name(f"{self.path.stem}.seed{seed}-last-good{self.path.suffix}")
-        shutil.copy2(self.path, good)
+        try:
+            write_whole(good, lambda part: shutil.copy2(self.path, part))
+        except TaclError:
+            return None
         return good
 
     def remove(self) -> None:
         """The run is finished."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+            for part in self.path.parent.glob(f".{self.path.name}.*.part"):  # a kill in the middle of a save left it
+                part.unlink(missing_ok=True)
 
 
 class StopSignals:

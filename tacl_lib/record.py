@@ -18,6 +18,8 @@ from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 from tacl_lib.memory import EventLog, Geometry
 
+_PARQUET = {"compression": "zstd", "write_page_checksum": True}  # a flipped bit is noticed when it is read
+
 
 @dataclass(frozen=True)
 class Record:
@@ -39,10 +41,10 @@ class Record:
             about["geometry"] = list(self.events.geometry)
             events = pa.table(self.events.columns())
             # First the log, then the record: a record that is there is complete.
-            write_whole(_events_path(path), lambda temporary: pq.write_table(events, temporary, compression="zstd"))
+            write_whole(_events_path(path), lambda temporary: pq.write_table(events, temporary, **_PARQUET))
         table = pa.Table.from_pandas(self._frame(), preserve_index=False)
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"tacl": json.dumps(about)})
-        write_whole(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+        write_whole(path, lambda temporary: pq.write_table(table, temporary, **_PARQUET))
 
     def _frame(self) -> pd.DataFrame:
         columns = {
@@ -56,25 +58,29 @@ class Record:
 def read_record(path: Path) -> Record:
     """Read what `Record.write` wrote."""
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path, page_checksum_verification=True)
         about = json.loads(table.schema.metadata[b"tacl"])
         frame = table.to_pandas()
         events = None
         if "geometry" in about:
-            columns = pq.read_table(_events_path(path)).to_pydict()
+            columns = pq.read_table(_events_path(path), page_checksum_verification=True).to_pydict()
             events = EventLog(Geometry(*about["geometry"]), **_as_arrays(columns))
+        tasks = sum(name.startswith("accuracy_") for name in frame)
+        blocks = {
+            name: frame[[f"{name}_{task}" for task in range(tasks)]].to_numpy()
+            for name in ("accuracy", "seen", "memory")
+        }
+        epochs = frame[[name for name in frame if name.rpartition("_")[0] not in blocks]]
+        return Record(
+            about["seed"], epochs, **blocks, events=events, diverged_at=about["diverged_at"], info=about["info"]
+        )
     except FileNotFoundError as error:
-        raise TaclError(f"there is no result file {error.filename or path}; run it again.") from error
-    except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
+        missing = path if not Path(path).exists() else _events_path(path)
+        raise TaclError(f"there is no result file {missing}; run it again.") from error
+    except (OSError, pa.ArrowException, LookupError, TypeError, ValueError) as error:
         raise TaclError(
             f"the result file {path} is damaged ({_first_line(error)}); delete it and run again."
         ) from error
-    tasks = sum(name.startswith("accuracy_") for name in frame)
-    blocks = {
-        name: frame[[f"{name}_{task}" for task in range(tasks)]].to_numpy() for name in ("accuracy", "seen", "memory")
-    }
-    epochs = frame[[name for name in frame if name.rpartition("_")[0] not in blocks]]
-    return Record(about["seed"], epochs, **blocks, events=events, diverged_at=about["diverged_at"], info=about["info"])
 
 
 def circumstances(device: object, **more: object) -> dict:

@@ -13,7 +13,7 @@ import torch
 from tacl_lib.data import Dataset
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.randomness import generator
-from tacl_lib.rotation import rotate
+from tacl_lib.rotation import INTERPOLATIONS, rotate
 
 SPLITS = ("permutation", "rotation", "class")
 SCALINGS = ("unit", "standard")
@@ -111,6 +111,7 @@ def make_tasks(
     train_limit, test_limit: at most so many samples a task, for reduced profiles.
     """
     choices = (("split", split, SPLITS), ("scaling", scaling, SCALINGS), ("validation", validation, VALIDATIONS))
+    choices += (("interpolation", interpolation, INTERPOLATIONS),)
     for kind, name, valid in choices:
         if name not in valid:
             raise unknown_name(kind, name, valid)

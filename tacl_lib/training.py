@@ -126,6 +126,9 @@ class _Training:
             if (self.diverged_at >= 0).all():
                 break
         self.seconds = time.monotonic() - started
+        if signals.received:  # during the last test
+            file.save(self.state())
+            signals.stop()
 
     def _one_step(self, epoch: Epoch, batch) -> None:
         said = self.learner.step(batch.x, batch.y)
@@ -142,6 +145,10 @@ class _Training:
     def _note_divergence(self, epoch: Epoch, file: Checkpoint) -> None:
         """Find runs whose loss is no longer finite. Runs of a stack share nothing, so the others go on."""
         bad = ~torch.isfinite(self.losses[:, : self.step]).cpu().numpy()
+        # A step may ruin the weights though its own loss is finite; such a state must not be saved as a good one.
+        views = self.learner.network.views(self.learner.network.flat)
+        ruined = torch.stack([~torch.isfinite(view).flatten(1).all(1) for view in views]).any(0)
+        bad[:, -1] |= ruined.cpu().numpy()
         for run in np.flatnonzero(bad.any(1) & (self.diverged_at < 0)):
             self.diverged_at[run] = epoch.first_step + int(bad[run].argmax())
             seed = self.stream.tasks.seeds[run]

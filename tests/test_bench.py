@@ -38,6 +38,7 @@ def bench():
         "rounds": 3,
         "seconds": 0.1,
         "threads": [1, 2],
+        "whole": True,
         "rows": [
             rows.row("sgd", "SGD", "plain PyTorch", rows.FASTER, 2.5, cells),
             rows.row("stream", "a batch", "SGD step", "ms", 10.0, share, at_most=True, ratio_unit=" %", note="A note."),
@@ -136,6 +137,15 @@ def test_a_readme_without_markers_is_left_alone(bench, tmp_path):
     with pytest.raises(TaclError, match="has no lines <!-- bench -->"):
         report.write_readme(readme, bench)
     assert "wrong way" in readme.read_text()
+
+
+def test_numbers_of_a_part_do_not_get_into_a_readme(bench, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{report.START}\nold\n{report.END}\n")
+    report.write(tmp_path / "bench.json", bench | {"whole": False})
+    with pytest.raises(SystemExit, match="measure all of it"):
+        main(["--write-readme", "--readme", str(readme), "--out", str(tmp_path)])
+    assert "old" in readme.read_text()
 
 
 def test_the_readme_holds_what_was_measured():

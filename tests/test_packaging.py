@@ -84,7 +84,7 @@ def test_lower_rooms_do_not_import_higher_ones():
         ["results"],
         ["execution"],
         ["paper", "tables", "figures", "bench"],
-        ["report", "status", "reproduce", "__main__"],
+        ["readme", "report", "status", "reproduce", "evidence", "__main__"],
     ]
     level = {room: number for number, names in enumerate(rooms) for room in names}
     package = ROOT / "tacl_lib"

@@ -1,8 +1,8 @@
 """Measure speed and memory against plain implementations:  python -m tacl_lib.bench
 
 The table is printed; a whole run also goes to ``figures/bench.json``, from which ``--show`` prints it again and
-``--write-readme`` fills the README. A part (``--quick``, ``--only``) goes to ``build``, so that it never takes the
-place of a whole run.
+``--write-readme`` fills the README. A part (``--quick``, ``--only``, ``--no-avalanche``) goes to ``build``, so that
+it never takes the place of a whole run.
 """
 
 import argparse
@@ -51,6 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--no-avalanche", action="store_true", help="leave out what needs avalanche-lib")
     parser.add_argument("--show", action="store_true", help="print the table of the last whole run; measure nothing")
     parser.add_argument("--write-readme", action="store_true", help="put the last whole run into README.md")
+    parser.add_argument("--readme", type=Path, default=Path("README.md"), help="default: README.md")
     parser.add_argument("--out", type=Path, help="folder of bench.json and the plot; default: figures, or build")
     options = parser.parse_args(arguments)
     try:
@@ -65,7 +66,7 @@ def _obey(options: argparse.Namespace) -> None:
         if options.show:
             print(report.table(bench))
         if options.write_readme:
-            report.write_readme(Path("README.md"), bench)
+            report.write_readme(options.readme, bench)
         return
     for name in options.only or ():
         if name not in NAMES:
@@ -75,8 +76,9 @@ def _obey(options: argparse.Namespace) -> None:
         names = tuple(name for name in names if name != "agem")
         notes.append("agem was left out, as --no-avalanche asks.")
     effort = measure.QUICK if options.quick else measure.FULL
-    out = options.out or Path("build" if options.quick or options.only else "figures")
-    bench = measured(names, effort, notes)
+    whole = names == NAMES and not options.quick
+    out = options.out or Path("figures" if whole else "build")
+    bench = measured(names, effort, notes) | {"whole": whole}
     report.write(out / "bench.json", bench)
     if bench["stored"]:
         stored.draw(bench["stored"], out)

@@ -84,6 +84,8 @@ def readme_block(bench: dict) -> str:
 
 def write_readme(readme: Path, bench: dict) -> None:
     """Replace what stands between the markers of a README, and nothing else."""
+    if not bench["whole"]:
+        raise TaclError("these numbers are of a part of the bench or a quick one; measure all of it for the README.")
     text = readme.read_text(encoding="utf-8") if readme.exists() else ""
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)

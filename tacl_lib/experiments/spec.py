@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 
+from tacl_lib.errors import TaclError
 from tacl_lib.learners import LEARNERS, settings_of
 
 #: Raised when the same spec gives other numbers than before, so that old results are kept apart.
@@ -32,6 +33,12 @@ class RunSpec:
     train_limit: int | None = None  #: at most so many training samples a task; None is the paper's setting
     test_limit: int | None = None
 
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            kind, valid = _KINDS.get(name, _WORD)
+            if not valid(value):
+                raise TaclError(f"{name} must be {kind}, not {value!r}.")
+
     def full(self) -> dict:
         """All settings as plain values, those of the learner included."""
         own = settings_of(self.learner) if self.learner in LEARNERS else {}
@@ -42,6 +49,25 @@ class RunSpec:
         """A hash of all settings: two specs have the same name if, and only if, they ask for the same run."""
         text = json.dumps(self.full() | {"result_version": RESULT_VERSION}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+_COUNT = ("a whole number from 1 on", _whole)
+_LIMIT = ("a whole number from 1 on, or None", lambda value: value is None or _whole(value))
+_WORD = ("a word", lambda value: isinstance(value, str))
+_KINDS = {
+    "learner_settings": ("a dict", lambda value: isinstance(value, dict)),
+    "hidden": ("a tuple of layer widths such as (200, 200)", lambda v: isinstance(v, tuple) and all(map(_whole, v))),
+    "batch_size": _COUNT,
+    "epochs": _COUNT,
+    "task_count": _COUNT,
+    "degrees_per_task": ("a number", lambda value: isinstance(value, (int, float)) and not isinstance(value, bool)),
+    "train_limit": _LIMIT,
+    "test_limit": _LIMIT,
+}
 
 
 def spec_from(settings: dict) -> RunSpec:

@@ -88,7 +88,19 @@ def make_learner(name: str, network: Network, **settings) -> Learner:
     for setting in settings:
         if setting not in known:
             raise unknown_name(f"setting of {name}", setting, known)
+        _check_kind(name, setting, settings[setting], known[setting])
     return LEARNERS[name](network, **settings)
+
+
+def _check_kind(learner: str, setting: str, value: object, default: object) -> None:
+    """A setting must be of the kind of its default: a number, a word, or yes or no."""
+    for kind, types in (("True or False", bool), ("a number", (int, float)), ("a word", str)):
+        if isinstance(default, types):
+            fits = isinstance(value, types) and (isinstance(value, bool) == isinstance(default, bool))
+            # Counts may also be None, which takes all there is; the learner checks where that makes sense.
+            if not fits and not (value is None and kind == "a number"):
+                raise TaclError(f"{setting} of {learner} must be {kind}, not {value!r}.")
+            return
 
 
 def settings_of(name: str) -> dict[str, object]:
