@@ -17,13 +17,13 @@ from typing import NamedTuple
 import torch
 
 from tacl_lib.gradients import products, scaled
-from tacl_lib.network import Gradient, Network, cross_entropy
+from tacl_lib.network import Gradient, Network, cross_entropy, one_hot
 
-#: Relative ridge on the Gram matrix of the members scaled to length 1. A member that others explain up to
-#: about √TOLERANCE of its length counts as dependent. What is left of ⟨u_i, ĝ⟩ is then at most
-#: √TOLERANCE / 2 of |u_i||g|; much smaller values would let float32 rounding of the coefficients dominate.
-TOLERANCE = 1e-8
-
+#: Relative ridge on the Gram matrix of the members scaled to length 1. Members that are not near copies of others are
+#: left with |⟨u_i, ĝ⟩| below 1e-5 of |u_i||g|; for copies up to a difference of 1e-4 to 1e-3 of their length it can
+#: reach 1e-4 (the bound is √TOLERANCE / 2). A smaller ridge gains nothing there: the coefficients of near copies grow
+#: until their float32 rounding is larger than what the ridge leaves, and the updates of the inverse lose their footing.
+TOLERANCE = 1e-6
 #: After so many replacements the inverse is made anew, so that rounding does not add up.
 RENEWAL = 64
 
@@ -54,6 +54,7 @@ class GradientPool:
 
     def loss_gradient(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, Gradient, torch.Tensor]:
         """Weighted losses ``[R, n]``, their gradient g at the true weights, and b_i = ⟨u_i, g⟩, ``[R, capacity]``."""
+        self.network.check_batch(x, y)
         inputs, logits, along_inputs = self._forward(x)
         losses, delta = cross_entropy(logits, y, 1 / y.shape[1])
         deltas, along_deltas = self._backward(inputs, delta)
@@ -62,9 +63,9 @@ class GradientPool:
 
     def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> Gradient:
         """∇f_y(x; w) at the true weights, for each sample apart."""
+        self.network.check_batch(x, y)
         inputs, logits, _ = self._forward(x)
-        delta = torch.zeros_like(logits).scatter_(2, y.unsqueeze(2), 1.0)
-        return Gradient(inputs, self._backward(inputs, delta)[0])
+        return Gradient(inputs, self._backward(inputs, one_hot(y, logits))[0])
 
     def coefficients(self, overlap: torch.Tensor) -> torch.Tensor:
         """c = K⁻¹ b: ``[R, capacity]`` to the same."""
@@ -183,7 +184,6 @@ class GradientPool:
     def _forward(self, x: torch.Tensor):
         """Like `Network.forward`, through W + Aᵀ diag(owed) D; also x Aᵀ + 1 of each layer ``[R, n, capacity]``."""
         network, owed = self.network, self.owed.unsqueeze(1)
-        network.check_shape(x)
         inputs, along = [x], []
         for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
             along.append(torch.bmm(inputs[-1], self.members.inputs[layer].mT).add_(1.0))

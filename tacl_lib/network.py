@@ -6,7 +6,8 @@ from which every gradient of this kit is made (see `gradients`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,6 +48,8 @@ class Network:
     ):
         if initialisation not in INITIALISATIONS:
             raise unknown_name("initialisation", initialisation, INITIALISATIONS)
+        if not len(seeds):
+            raise TaclError("a network needs at least one seed.")
         if len(sizes) < 2 or min(sizes) < 1:
             raise TaclError(f"sizes must be two or more positive layer widths, not {tuple(sizes)}.")
         self.seeds, self.sizes, self.device = tuple(seeds), tuple(sizes), torch.device(device)
@@ -84,14 +87,19 @@ class Network:
 
     def forward(self, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor]:
         """What goes into each layer, and the logits f(x; w): ``[R, n, features]`` to ``[R, n, classes]``."""
-        self.check_shape(x)
+        self._check_samples(x)
         inputs = [x]
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             inputs.append(torch.baddbmm(bias, inputs[-1], weight).relu_())
         return inputs, torch.baddbmm(self.biases[-1], inputs[-1], self.weights[-1])
 
-    def check_shape(self, x: torch.Tensor) -> None:
-        """Samples must be ``[R, n, features]``."""
+    def check_batch(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        """Samples must be ``[R, n, features]``, labels ``[R, n]``. Looks at shapes only: the device is not asked."""
+        self._check_samples(x)
+        if y.shape != x.shape[:2]:
+            raise TaclError(f"labels must have the shape {list(x.shape[:2])} like the samples, not {list(y.shape)}.")
+
+    def _check_samples(self, x: torch.Tensor) -> None:
         if x.dim() != 3 or x.shape[0] != self.runs or x.shape[2] != self.sizes[0]:
             raise TaclError(
                 f"samples must have the shape [{self.runs} runs, n, {self.sizes[0]} features], not {list(x.shape)}."
@@ -113,15 +121,16 @@ class Network:
         weight: of each sample ``[R, n]`` in the sum; 1/n, the mean, if not given.
         Returns the weighted losses ``[R, n]``, whose sum is L(w), and a gradient of n terms.
         """
+        self.check_batch(x, y)
         inputs, logits = self.forward(x)
         losses, delta = cross_entropy(logits, y, 1 / y.shape[1] if weight is None else weight)
         return losses, Gradient(inputs, self.backward(inputs, delta))
 
     def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> Gradient:
         """∇f_y(x; w): for each sample apart, the gradient of the logit of its label."""
+        self.check_batch(x, y)
         inputs, logits = self.forward(x)
-        delta = torch.zeros_like(logits).scatter_(2, y.unsqueeze(2), 1.0)
-        return Gradient(inputs, self.backward(inputs, delta))
+        return Gradient(inputs, self.backward(inputs, one_hot(y, logits)))
 
     def add(self, gradient: Gradient, factor: torch.Tensor | float) -> None:
         """w ← w + factor · gradient, without ever forming the gradient. factor: a number or ``[R]``."""
@@ -133,10 +142,13 @@ class Network:
             bias.add_(delta.sum(1, keepdim=True), alpha=alpha)
 
     def accuracy(self, x: torch.Tensor, y: torch.Tensor, chunk: int = 1000) -> torch.Tensor:
-        """Share of samples classified right, float64 ``[R]``. x ``[R or 1, n, features]``, y likewise."""
+        """Share of samples classified right, float64 ``[R]``. x ``[R or 1, n, features]``, y ``[R or 1, n]``."""
+        if x.dim() == 3 and x.shape[0] == y.shape[0] == 1:
+            x, y = x.expand(self.runs, -1, -1), y.expand(self.runs, -1)
+        self.check_batch(x, y)
         right = torch.zeros(self.runs, dtype=torch.int64, device=self.device)
         for images, labels in zip(x.split(chunk, dim=1), y.split(chunk, dim=1), strict=True):
-            logits = self.forward(images.expand(self.runs, -1, -1))[1]
+            logits = self.forward(images)[1]
             right += (logits.argmax(2) == labels).sum(1)
         return right.double() / y.shape[1]
 
@@ -147,18 +159,30 @@ def cross_entropy(
     """Weighted losses -log softmax(logits)_y, ``[R, n]``, and the derivative of their sum by the logits."""
     log_probability = logits.log_softmax(2)
     target = y.unsqueeze(2)
-    try:
+    with _labels_checked(y, logits):
         losses = log_probability.gather(2, target).squeeze(2)
-    except RuntimeError as error:  # the device checks the range as it gathers; a check of our own would wait
-        raise TaclError(
-            f"labels must have the shape {tuple(logits.shape[:2])} and lie in 0 to {logits.shape[2] - 1}; "
-            f"these have the shape {tuple(y.shape)} and lie in {y.min()} to {y.max()}."
-        ) from error
     delta = log_probability.exp_()
     delta.scatter_add_(2, target, delta.new_full((1, 1, 1), -1.0).expand_as(target))
     if isinstance(weight, torch.Tensor):
         return losses.mul_(-weight), delta.mul_(weight.unsqueeze(2))
     return losses.mul_(-weight), delta.mul_(weight)
+
+
+def one_hot(y: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+    """1 at the label of each sample, 0 elsewhere: ``[R, n]`` to ``[R, n, classes]``."""
+    with _labels_checked(y, logits):
+        return torch.zeros_like(logits).scatter_(2, y.unsqueeze(2), 1.0)
+
+
+@contextmanager
+def _labels_checked(y: torch.Tensor, logits: torch.Tensor) -> Iterator[None]:
+    """The device checks the range of labels as it uses them (a check of our own would wait); say it in words."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise TaclError(
+            f"labels must be int64 in 0 to {logits.shape[2] - 1}; these are {y.dtype} in {y.min()} to {y.max()}."
+        ) from error
 
 
 def _first_weights(seed: int, layer: int, width_in: int, width_out: int, initialisation: str):

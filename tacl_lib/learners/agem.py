@@ -53,6 +53,7 @@ class Agem(TaskAwareLearner):
         return self.memory_x[run, places], self.memory_y[run, places], weight
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        self.network.loss_gradient(x, y)  # refuses what would fail at a later step
         self._remember(torch.cat([self.memory_x, x], dim=1), torch.cat([self.memory_y, y], dim=1))
 
     def _remember(self, x: torch.Tensor, y: torch.Tensor) -> None:

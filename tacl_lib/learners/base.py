@@ -113,8 +113,8 @@ class Sampling:
     """Which steps put a sample into the memory: a rate of 0.01 means one every 100 batches."""
 
     def __init__(self, rate: float):
-        if not 0 < rate <= 1:
-            raise TaclError(f"the sampling rate must be greater than 0 and at most 1, not {rate}.")
+        if not 1e-6 <= rate <= 1:
+            raise TaclError(f"the sampling rate must lie between 0.000001 and 1, not {rate}.")
         self._rate = Fraction(rate).limit_denominator(1_000_000)  # exact: 30 · 0.1 must not round to 2
 
     def due(self, step: int) -> bool:

@@ -20,6 +20,7 @@ class BgdLocal(Bgd):
     name = "bgd_local"
 
     def expectations(self, x: torch.Tensor, y: torch.Tensor):
+        self.network.check_batch(x, y)
         layers, passes = len(self.network.weights), self.passes
         means, variances = self.network.views(self.network.flat), self.network.views(self.std.square())
         mean_gradient, gradient_noise = torch.zeros_like(self.std), torch.zeros_like(self.std)

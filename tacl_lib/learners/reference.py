@@ -25,6 +25,7 @@ def agem_step(
     reference_x ``[R, m, features]``, reference_y ``[R, m]``; weight ``[R, m]``: of each in L_ref; zeros are
     places that hold nothing.
     """
+    network.check_batch(x, y)
     count = x.shape[1]
     weights = torch.cat([torch.full_like(weight[:, :1], 1 / count).expand(-1, count), weight], dim=1)
     losses, gradient = network.loss_gradient(

@@ -133,9 +133,9 @@ class EventRecorder:
     def state(self) -> dict:
         """Everything that a checkpoint needs."""
         self.flush()
-        arrays = {"steps": self._steps, "events": self._host, "content": [self._content]}
+        arrays = {"steps": self._steps, "events": self._host, "content": [self._content.copy()]}
         return {name: [torch.from_numpy(part) for part in parts] for name, parts in arrays.items()}
 
     def load_state(self, state: dict) -> None:
         arrays = {name: [part.cpu().numpy() for part in parts] for name, parts in state.items()}
-        self._steps, self._host, (self._content,) = arrays["steps"], arrays["events"], arrays["content"]
+        self._steps, self._host, self._content = arrays["steps"], arrays["events"], arrays["content"][0].copy()
