@@ -55,15 +55,15 @@ PROFILES = {
         study_dataset="fashion_mnist",
         run={"hidden": (100, 100), "epochs": 6, "task_count": 5, "degrees_per_task": 45.0, "train_limit": 500}
         | {"test_limit": 400},
-        learners=_rates(1e-2)
+        learners=_rates(2e-2)
         | {
             "bgd": {"passes": 2},
-            "ta_ogd": {"rate": 1e-2, "clusters": 33},
-            "ogd": {"rate": 1e-2, "samples_per_task": 50},
+            "ta_ogd": {"rate": 2e-2, "clusters": 33},
+            "ogd": {"rate": 2e-2, "samples_per_task": 50},
         }
-        | {"agem": {"rate": 1e-2, "samples_per_task": 60}},
+        | {"agem": {"rate": 2e-2, "samples_per_task": 60}},
         reduction="profile quick: 2 × 100 hidden units, 5 tasks of at most 500 images (rotations by 45°), 6 epochs, "
-        "learning rate 0.01, TA-OGD with 33 clusters, BGD with 2 passes, 2 seeds",
+        "learning rate 0.02, TA-OGD with 33 clusters, BGD with 2 passes, 2 seeds",
     ),
     "paper": Profile(
         name="paper",
