@@ -56,9 +56,9 @@ class TaOgd(Learner):
         """Add ∇f_y(x; w) of one sample of the batch, drawn at random, at the weights after the step."""
         chosen = (which * x.shape[1]).long()
         sample, label = x[self._run, chosen], y[self._run, chosen]
-        gradient = self.pool.model_gradient(sample.unsqueeze(1), label.unsqueeze(1))
+        candidate = self.pool.model_candidate(sample.unsqueeze(1), label.unsqueeze(1))
         to = label if self.pool_per_class else torch.zeros_like(label)
-        return Stored(chosen, self.memory.add(self.pool.candidate(gradient), to, where))
+        return Stored(chosen, self.memory.add(candidate, to, where))
 
     def tested(self) -> Network:
         self.pool.settle()
