@@ -30,15 +30,14 @@ def evidence(store: Store) -> str:
     cells = make_cells(store.summaries(jobs))
     own = cells[(cells["dataset"] == DATASET) & (cells["split"] == SPLIT) & (cells["experiment"] == EXPERIMENT)]
     lines = [
-        "| method | average accuracy | first task | forgetting | runs | seconds for all runs |",
-        "|---|---|---|---|---|---|",
+        "| method | average accuracy | first task | forgetting | runs |",
+        "|---|---|---|---|---|",
     ]
     for method in METHODS:
         if records[method]:
             cell = own[own["method"] == method].set_index("metric")
             shown = " | ".join(_pair(cell.loc[metric]) for metric in METRICS)
-            seconds = records[method][0].info["wall_seconds_of_stack"]
-            lines.append(f"| {TITLES[method]} | {shown} | {len(records[method])} | {seconds:.0f} |")
+            lines.append(f"| {TITLES[method]} | {shown} | {len(records[method])} |")
     missing = [TITLES[method] for method in METHODS if not records[method]]
     infos = [record.info for of_method in records.values() for record in of_method]
     if not infos:

@@ -1,0 +1,56 @@
+"""The README: its generated blocks are what the stored runs say, and its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tacl_lib.errors import TaclError
+from tacl_lib.evidence import REFERENCE, evidence
+from tacl_lib.readme import block, replaced_block
+from tacl_lib.results import Store
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+
+
+def test_evidence_is_made_from_the_reference_runs():
+    """A number that somebody typed, or that is older than the runs, is found here."""
+    assert block((ROOT / "README.md").read_text(encoding="utf-8"), "evidence").strip() == evidence(Store(REFERENCE))
+
+
+def test_reference_runs_say_where_they_come_from():
+    for spec, record in Store(REFERENCE).runs():
+        assert record.info["wall_seconds_of_stack"] > 0
+        assert record.info["versions"]["torch"]
+        assert re.fullmatch(r"[0-9a-f]{7,}\+?", record.info["commit"])
+        assert record.diverged_at is None
+        assert spec.train_limit is None
+
+
+def test_without_reference_runs_there_is_one_sentence(tmp_path):
+    with pytest.raises(TaclError, match="there are no reference runs"):
+        evidence(Store(tmp_path))
+
+
+def test_a_block_is_replaced_between_its_markers_only():
+    text = "a\n<!-- x -->\nold\n<!-- /x -->\nb <!-- y -->\n"
+    assert replaced_block(text, "x", "new\n") == "a\n<!-- x -->\nnew\n<!-- /x -->\nb <!-- y -->\n"
+    with pytest.raises(TaclError, match="no markers <!-- z -->"):
+        replaced_block(text, "z", "new")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_exist(page):
+    links = re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    local = [link.split("#")[0] for link in links if "://" not in link]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def test_every_target_and_notebook_is_in_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.M)
+    unexplained = [target for target in targets if target not in {"help", "lint", "distclean"}]
+    assert [target for target in unexplained if f"`make {target}`" not in text] == []
+    notebooks = [path.name for path in (ROOT / "notebooks").glob("*.ipynb")]
+    assert [name for name in notebooks if f"notebooks/{name}" not in text] == []
