@@ -81,16 +81,16 @@ def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None,
         return
     waiting.sort(key=seconds, reverse=True)
     with workers(cluster) as address, Client(address) as client, _bar(waiting, progress) as bar:
+        # Dask itself gives a job to another worker when its worker dies; an error would only be repeated.
         futures = {
-            client.submit(do, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}", retries=2): job
-            for job in waiting
+            client.submit(do, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}"): job for job in waiting
         }
         failed = {}
         for future in as_completed(futures):
             job = futures[future]
             bar.update(seconds(job))
-            if future.status == "error":
-                failed[job] = future.exception()
+            if future.status != "finished":
+                failed[job] = future.exception() if future.status == "error" else "it was cancelled."
                 if "could not be written" in str(failed[job]):  # a full disk would fail all the others as well
                     client.cancel(list(futures))
                     break
@@ -99,7 +99,7 @@ def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None,
             raise TaclError(
                 f"{len(failed)} of {len(waiting)} jobs failed, first {job}: {error} What is finished is stored; "
                 "the same command goes on from here."
-            ) from error
+            ) from (error if isinstance(error, BaseException) else None)
 
 
 def _bar(jobs: Sequence[Job], progress: bool) -> tqdm:

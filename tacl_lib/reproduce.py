@@ -23,16 +23,17 @@ from pathlib import Path
 import papermill
 from tqdm.auto import tqdm
 
-from tacl_lib.data import load
-from tacl_lib.errors import TaclError
+from tacl_lib.data import available, load
+from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.execution import workers
 from tacl_lib.experiments.cost import seconds
-from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs
+from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_dataset
 from tacl_lib.experiments.profiles import METHODS, PROFILES, Profile, profile_named
 from tacl_lib.files import write_whole
 from tacl_lib.report import write_report
 from tacl_lib.results import Store
 from tacl_lib.status import status_table
+from tacl_lib.tasks import checked_seeds
 
 ROOT = Path(__file__).parent.parent
 #: Notebooks under way at once: while one draws its pictures, another one keeps the workers busy.
@@ -55,8 +56,7 @@ class Plan:
 
     @property
     def study_dataset(self) -> str:
-        wanted = self.profile.study_dataset
-        return wanted if wanted in self.datasets else "digits"
+        return study_dataset(self.profile, self.datasets)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -72,12 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         profile = profile_named(options.profile)
-        chosen = (tuple(options.methods), tuple(options.seeds or profile.seeds))
+        chosen = (tuple(options.methods or METHODS), checked_seeds(options.seeds or profile.seeds))
+        names = tuple(options.datasets or profile.datasets)
+        for name in names:
+            if name not in available():
+                raise unknown_name("dataset", name, available())
         if options.status:
-            names = tuple(options.datasets or profile.datasets)
             print(status_table(all_jobs(profile, names, *chosen), Store(options.results)))
             return
-        plan = make_plan(profile, options.datasets, *chosen)
+        plan = make_plan(profile, names, *chosen)
         reproduce(plan, options.results.absolute(), options.build.absolute() / profile.name, options.cluster)
     except TaclError as error:
         sys.exit(f"reproduce: {error}")
@@ -85,12 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit("reproduce: stopped; what is finished is stored, and the same command goes on from here.")
 
 
-def make_plan(
-    profile: Profile, datasets: Sequence[str] | None, methods: tuple[str, ...], seeds: tuple[int, ...]
-) -> Plan:
+def make_plan(profile: Profile, datasets: Sequence[str], methods: tuple[str, ...], seeds: tuple[int, ...]) -> Plan:
     """Find out which datasets can be had here; those that cannot are named with the reason."""
     found, missing = [], {}
-    for name in datasets or profile.datasets:
+    for name in datasets:
         try:
             load(name)
             found.append(name)
@@ -121,7 +122,8 @@ def reproduce(plan: Plan, results: Path, build: Path, cluster: str | None = None
             for dataset in plan.datasets
             for experiment in EXPERIMENTS
         ]
-        notebooks.append(("07_clustering_study", "clustering-study", running | {"dataset": plan.study_dataset}))
+        if "ta_agem" in plan.methods:
+            notebooks.append(("07_clustering_study", "clustering-study", running | {"dataset": plan.study_dataset}))
         _execute_all(notebooks, build, plan.jobs, Store(results))
     last = common | {"datasets": list(plan.datasets), "missing": plan.missing, "build": str(build)}
     print("tables and figures …", file=sys.stderr)

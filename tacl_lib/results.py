@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -40,11 +41,13 @@ class Store:
         return _read(self.path(spec, seed))
 
     def runs(self) -> Iterator[tuple[RunSpec, Record]]:
-        """Every finished run in the store with its spec."""
+        """Every finished run in the store with its spec; those of another result version are left out."""
         for path in sorted(self.folder.glob("*-*.parquet")):
             record = None if path.name.endswith(".events.parquet") else _read(path)
             if record is not None:
-                yield spec_from(record.info["spec"]), record
+                spec = spec_from(record.info["spec"])
+                if path == self.path(spec, record.seed):
+                    yield spec, record
 
     def records(self, spec: RunSpec, seeds: Sequence[int]) -> list[Record]:
         """The finished runs of a spec among these seeds."""
@@ -84,6 +87,7 @@ def _read(path: Path) -> Record | None:
     try:
         return read_record(path)
     except TaclError as error:
-        path.replace(path.with_suffix(".damaged"))
+        with suppress(FileNotFoundError):  # somebody else was faster
+            path.replace(path.with_suffix(".damaged"))
         warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=3)
         return None

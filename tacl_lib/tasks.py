@@ -115,7 +115,7 @@ def make_tasks(
     for kind, name, valid in choices:
         if name not in valid:
             raise unknown_name(kind, name, valid)
-    seeds = _checked_seeds(seeds)
+    seeds = checked_seeds(seeds)
     for name, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
         if limit is not None and limit < 1:
             raise TaclError(f"{name} must be at least 1 or None, not {limit}.")
@@ -206,7 +206,8 @@ def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:
     return Scaling(*(torch.from_numpy(np.tile(v, pixels).astype(np.float32)) for v in (offset, divisor)))
 
 
-def _checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+def checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    """Seeds of a stack: distinct whole numbers from 0 on."""
     seeds = tuple(int(seed) for seed in seeds)
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise TaclError(f"seeds must be distinct whole numbers from 0 on, at least one; got {seeds}.")

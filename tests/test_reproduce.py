@@ -268,7 +268,7 @@ def test_no_study_is_run_where_none_is_planned(monkeypatch, tmp_path):
         (["--status", "--methods", "sdg"], "unknown method 'sdg'"),
         (["--status", "--datasets", "mnits"], "unknown dataset 'mnits'"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_is_one_sentence_before_anything_is_run(wrong, expected, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reproduce, "reproduce", lambda *_: pytest.fail("it was begun"))

@@ -67,10 +67,17 @@ def all_jobs(
         for experiment in EXPERIMENTS
         for job in experiment_jobs(profile, experiment, dataset, methods, seeds)
     ]
-    study = profile.study_dataset if profile.study_dataset in datasets else (list(datasets) or ["digits"])[0]
     if "ta_agem" in methods:
-        jobs += study_jobs(profile, study, seeds)
-    return list({(job.spec.name(), job.seeds): job for job in jobs}.values())
+        jobs += study_jobs(profile, study_dataset(profile, datasets), seeds)
+    unique: dict[tuple, Job] = {}
+    for job in jobs:
+        unique.setdefault((job.spec.name(), job.seeds), job)
+    return list(unique.values())
+
+
+def study_dataset(profile: Profile, datasets: Sequence[str]) -> str:
+    """The dataset of the clustering study: the profile's where it can be had, else the first one."""
+    return profile.study_dataset if profile.study_dataset in datasets or not datasets else datasets[0]
 
 
 def _seeds(profile: Profile, seeds: Sequence[int] | None) -> tuple[int, ...]:

@@ -22,12 +22,36 @@ class Profile:
     study_dataset: str  #: of the clustering-against-random study, the paper's is Fashion-MNIST
     run: dict = field(default_factory=dict)  #: fields of `RunSpec`
     learners: dict[str, dict] = field(default_factory=dict)  #: settings of single learners
-    reduction: str = ""  #: what is reduced, for the face of every table and figure; empty: nothing is
+
+    @property
+    def reduction(self) -> str:
+        """What is reduced, for the face of every table and figure; empty: nothing is. Made from the settings."""
+        if not self.run and not self.learners:
+            return ""
+        changed = [f"{self.datasets[0]} only"] if len(self.datasets) == 1 else []
+        changed += [_IN_WORDS[name](value) for name, value in self.run.items()]
+        rates = {own["rate"] for own in self.learners.values() if "rate" in own}
+        changed += [f"learning rate {rate:g}" for rate in sorted(rates)]
+        for learner, own in self.learners.items():
+            title = learner.upper().replace("_", "-").replace("AGEM", "A-GEM")
+            changed += [f"{title} {name.replace('_', ' ')} {value}" for name, value in own.items() if name != "rate"]
+        return f"profile {self.name}: {', '.join(changed)}, {len(self.seeds)} seeds"
 
     def spec(self, dataset: str, split: str, experiment: str, learner: str, **settings) -> RunSpec:
         """The spec of a cell of the paper's tables under this profile."""
         own = self.learners.get(learner, {}) | settings
         return replace(RunSpec(dataset, split, experiment, learner, own), **self.run)
+
+
+#: how a changed field of `RunSpec` is told; a profile cannot change one that has no words here
+_IN_WORDS = {
+    "hidden": lambda widths: f"{len(widths)} × {widths[0]} hidden units",
+    "epochs": "{} epochs".format,
+    "task_count": "{} tasks (5 for class split)".format,
+    "degrees_per_task": "{:g}° a rotation".format,
+    "train_limit": "at most {} images a task".format,
+    "test_limit": "{} to test".format,
+}
 
 
 def _rates(rate: float, rated: tuple[str, ...] = ("sgd", "sgd_lr_adapt", "ta_ogd", "ta_agem", "ogd", "agem")) -> dict:
@@ -45,8 +69,6 @@ PROFILES = {
         | {"bgd": {"passes": 2}}
         | {"ta_ogd": {"rate": 2e-2, "clusters": 9}, "ta_agem": {"rate": 2e-2, "clusters": 5}}
         | {"ogd": {"rate": 2e-2, "samples_per_task": 10}, "agem": {"rate": 2e-2, "samples_per_task": 10}},
-        reduction="profile smoke: digits only, 2 × 32 hidden units, at most 3 tasks of 60 images "
-        "(5 for class split), 2 epochs, learning rate 0.02, 2 seeds",
     ),
     "quick": Profile(
         name="quick",
@@ -62,8 +84,6 @@ PROFILES = {
             "ogd": {"rate": 2e-2, "samples_per_task": 50},
         }
         | {"agem": {"rate": 2e-2, "samples_per_task": 60}},
-        reduction="profile quick: 2 × 100 hidden units, 5 tasks of at most 500 images (rotations by 45°), 6 epochs, "
-        "learning rate 0.02, TA-OGD with 33 clusters, BGD with 2 passes, 2 seeds",
     ),
     "paper": Profile(
         name="paper",
