@@ -8,8 +8,8 @@ With stored gradients u_i, their Gram matrix K_ij = ⟨u_i, u_j⟩ and a gradien
 - The sum Σ c_i u_i is *owed* to the weights, not added at once. As members stay for many steps, their
   coefficients add up; a member is paid out when it is replaced, and all are before a test. Until then a
   layer's true weight is W + Aᵀ diag(owed) D, with A the stored inputs and D the stored deltas. Passing
-  through it needs the products x Aᵀ and δ Dᵀ, and these are just what b needs. Measured with 297 members:
-  2× the steps per second of adding the sum at each step.
+  through it needs the products x Aᵀ and δ Dᵀ, and these are just what b needs. Measured with 297 members and
+  five runs on one core: the sum takes 7.5 ms a step, the products that replace it 1.5 ms.
 """
 
 from typing import NamedTuple

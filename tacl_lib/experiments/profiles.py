@@ -75,7 +75,7 @@ PROFILES = {
         seeds=(0, 1),
         datasets=(*PAPER_DATASETS, "digits"),
         study_dataset="fashion_mnist",
-        run={"hidden": (100, 100), "epochs": 6, "task_count": 5, "degrees_per_task": 45.0, "train_limit": 500}
+        run={"hidden": (100, 100), "epochs": 5, "task_count": 5, "degrees_per_task": 45.0, "train_limit": 400}
         | {"test_limit": 400},
         learners=_rates(2e-2)
         | {

@@ -50,33 +50,30 @@ class Bgd(Learner):
         for seed, random in zip(self.network.seeds, self._generators, strict=True):
             random.manual_seed(int(generator(seed, "noise", self.steps).integers(2**63)))
         loss, mean_gradient, gradient_noise = self.expectations(x, y)
-        half = (self.std * gradient_noise).mul_(0.5)
-        self.network.flat.addcmul_(self.std.square(), mean_gradient, value=-self.rate)
-        self.std.mul_(half.square().add_(1).sqrt_().sub_(half))
+        # In place: new tensors of this size would cost more than the arithmetic.
+        self.network.flat.addcmul_(mean_gradient.mul_(self.std), self.std, value=-self.rate)
+        half = gradient_noise.mul_(self.std).mul_(0.5)  # ½ σ E[g ε]
+        self.std.mul_(torch.mul(half, half, out=mean_gradient).add_(1).sqrt_().sub_(half))
         self.steps += 1
         return Step(loss, self.rate)
 
     def expectations(self, x: torch.Tensor, y: torch.Tensor):
-        """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat``."""
+        """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat`` and free to be changed."""
         loss, traces = 0, []
-        self._gradient_noise.zero_()
-        for _ in range(self.passes):
+        for number in range(self.passes):
             self.draw(self._noise_views)
             torch.addcmul(self.network.flat, self._noise, self.std, out=self._drawn.flat)
-            losses, gradient = self._drawn.loss_gradient(x, y, self._sample_weight(y))
-            views = self._drawn.views(self._gradient)
-            layers = len(self._drawn.weights)
-            for layer, (given, delta) in enumerate(zip(*gradient, strict=True)):
-                torch.bmm(given.mT, delta, out=views[layer])
-                torch.sum(delta, 1, keepdim=True, out=views[layers + layer])
-            self._gradient_noise.addcmul_(self._gradient, self._noise)
+            losses, gradient = self._drawn.loss_gradient(x, y, self._sample_weight(y) / self.passes)
+            _write(gradient, self._gradient_views)
+            if number == 0:
+                torch.mul(self._gradient, self._noise, out=self._gradient_noise)
+            else:
+                self._gradient_noise.addcmul_(self._gradient, self._noise)
             loss += losses.sum(1)
             traces.append(gradient)
         # E[g] of all passes is one large product, cheaper than a sum of small ones.
-        mean_gradient = torch.zeros_like(self._gradient)
-        _add_gradient(self.network.views(mean_gradient), _joined(traces), 1 / self.passes)
-        loss = loss / (self.passes * y.shape[1] * self._sample_weight(y))
-        return loss, mean_gradient, self._gradient_noise.div_(self.passes)
+        _write(_joined(traces), self._gradient_views)
+        return loss / (y.shape[1] * self._sample_weight(y)), self._gradient, self._gradient_noise
 
     def draw(self, views: list[torch.Tensor]) -> None:
         """Fill tensors ``[R, ...]`` with normal numbers, each run from its own generator."""
@@ -89,7 +86,7 @@ class Bgd(Learner):
         network = self.network
         self._drawn = Network(network.seeds, network.sizes, device=network.device)
         self._noise, self._gradient, self._gradient_noise = (torch.zeros_like(network.flat) for _ in range(3))
-        self._noise_views = network.views(self._noise)
+        self._noise_views, self._gradient_views = network.views(self._noise), network.views(self._gradient)
 
     def _sample_weight(self, y: torch.Tensor) -> float:
         return 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]
@@ -109,9 +106,9 @@ def _joined(gradients: list[Gradient]) -> Gradient:
     return Gradient(*([torch.cat(tensors, dim=1) for tensors in zip(*part, strict=True)] for part in parts))
 
 
-def _add_gradient(views: list[torch.Tensor], gradient: Gradient, factor: float) -> None:
-    """Add a gradient to buffers laid out as weights of every layer, then biases."""
+def _write(gradient: Gradient, views: list[torch.Tensor]) -> None:
+    """Form a gradient in buffers laid out as weights of every layer, then biases."""
     layers = len(gradient.inputs)
     for layer, (given, delta) in enumerate(zip(*gradient, strict=True)):
-        views[layer].baddbmm_(given.mT, delta, alpha=factor)
-        views[layers + layer].add_(delta.sum(1, keepdim=True), alpha=factor)
+        torch.bmm(given.mT, delta, out=views[layer])
+        torch.sum(delta, 1, keepdim=True, out=views[layers + layer])
