@@ -18,7 +18,10 @@ _SIZES = {
 }
 #: ms a step and run of a 784-200-200-10 network on one core; measured by ``make bench``
 _MILLISECONDS = {"sgd": 0.25, "sgd_lr_adapt": 0.3, "bgd": 18.0, "bgd_local": 2.5, "agem": 0.5, "ta_agem": 0.65}
-_OVERHEAD = 0.08  # of small kernels, whatever the size of the network
+#: ms a step of a stack that go to calling many small operations, whatever the size of the network
+_OVERHEAD = {"sgd": 0.4, "sgd_lr_adapt": 0.6, "bgd": 2.0, "bgd_local": 1.0, "agem": 1.0, "ta_agem": 1.6, "ogd": 1.5} | {
+    "ta_ogd": 3.5
+}
 
 
 def steps(spec: RunSpec) -> int:
@@ -32,21 +35,21 @@ def steps(spec: RunSpec) -> int:
 
 def seconds(job: Job) -> float:
     """Estimated seconds of a job on one core."""
-    return _seconds_of_run(job.spec.name(), job.spec) * len(job.seeds) + 1.0
+    a_step = _milliseconds_of_run(job.spec.name(), job.spec) * len(job.seeds) + _OVERHEAD.get(job.spec.learner, 1.0)
+    return 1.0 + steps(job.spec) * a_step / 1000
 
 
 @lru_cache(maxsize=4096)
-def _seconds_of_run(name: str, spec: RunSpec) -> float:
+def _milliseconds_of_run(name: str, spec: RunSpec) -> float:
+    """Estimated arithmetic of a step of one run."""
     features, _ = _SIZES.get(spec.dataset, (784, 60000))
     widths = (features, *spec.hidden, 10)
     size = sum(a * b for a, b in pairwise(widths)) / 198_800
     settings = settings_of(spec.learner) | spec.learner_settings
     if spec.learner == "ta_ogd":
         stored = settings["clusters"] * settings["cluster_size"]
-        cost = 0.35 * size + 1.5 * stored / 297 * (0.5 + size / 2)
-    elif spec.learner == "ogd":
+        return 0.35 * size + 1.5 * stored / 297 * (0.5 + size / 2)
+    if spec.learner == "ogd":
         stored = settings["samples_per_task"] * (5 if spec.split == "class" else spec.task_count) / 2
-        cost = 0.35 * size + 1.0 * stored / 297 * (0.5 + size / 2)
-    else:
-        cost = _MILLISECONDS.get(spec.learner, 0.5) * size * settings.get("passes", 10) / 10
-    return steps(spec) * (cost + _OVERHEAD) / 1000
+        return 0.35 * size + 1.0 * stored / 297 * (0.5 + size / 2)
+    return _MILLISECONDS.get(spec.learner, 0.5) * size * settings.get("passes", 10) / 10

@@ -77,13 +77,13 @@ PROFILES = {
         study_dataset="fashion_mnist",
         run={"hidden": (100, 100), "epochs": 5, "task_count": 5, "degrees_per_task": 45.0, "train_limit": 400}
         | {"test_limit": 400},
-        learners=_rates(2e-2)
+        learners=_rates(4e-2)
         | {
             "bgd": {"passes": 2},
-            "ta_ogd": {"rate": 2e-2, "clusters": 33},
-            "ogd": {"rate": 2e-2, "samples_per_task": 50},
+            "ta_ogd": {"rate": 4e-2, "clusters": 33},
+            "ogd": {"rate": 4e-2, "samples_per_task": 50},
         }
-        | {"agem": {"rate": 2e-2, "samples_per_task": 60}},
+        | {"agem": {"rate": 4e-2, "samples_per_task": 60}},
     ),
     "paper": Profile(
         name="paper",
