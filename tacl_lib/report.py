@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-import nbformat
 import pandas as pd
 
 from tacl_lib.experiments.grid import EXPERIMENTS, Job
@@ -103,6 +102,8 @@ def _figures(folder: Path) -> str:
 
 def _times(build: Path, jobs: Sequence[Job], store: Store, elapsed: float) -> str:
     """Where the hours went, and what papermill and Dask cost on top."""
+    import nbformat  # here, as it takes seconds and is needed last
+
     rows, devices = [], set()
     for job in jobs:
         records = store.records(*job)

@@ -20,7 +20,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-import papermill
 from tqdm.auto import tqdm
 
 from tacl_lib.data import available, load
@@ -157,6 +156,8 @@ def _execute_all(notebooks: list[tuple[str, str, dict]], build: Path, jobs: list
 
 def _execute(name: str, copy: Path, parameters: dict) -> None:
     """Execute one notebook with parameters; an error in it becomes one sentence."""
+    import papermill  # here, as it takes seconds: the work before it starts at once
+
     copy.parent.mkdir(parents=True, exist_ok=True)
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
