@@ -120,7 +120,16 @@ def test_no_path_of_a_machine_and_no_registry_in_the_project():
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if tracked.returncode:
         pytest.skip("not a git checkout")
-    forbidden = re.compile(r"/home/\w+/|/root/|/Users/\w+/|" + "pypi" + r"\.org|registry\." + "npmjs")
+    # Written in pieces, so that this file does not name what it forbids.
+    places = [
+        "/home/" + r"\w+/",
+        "/ro" + "ot/",
+        "/Users/" + r"\w+/",
+        "/wo" + "rk/",
+        "pypi" + r"\.org",
+        r"registry\." + "npmjs",
+    ]
+    forbidden = re.compile("|".join(places))
     hits = []
     for name in filter(None, tracked.stdout.split("\0")):
         path = ROOT / name
