@@ -128,7 +128,7 @@ def reproduce(plan: Plan, results: Path, build: Path, cluster: str | None = None
     print("tables and figures …", file=sys.stderr)
     _execute("08_tables_and_figures", build / "tables-and-figures.ipynb", last)
     report = write_report(build, plan.profile, plan.jobs, Store(results), time.monotonic() - started)
-    print(f"\nThe report: {os.path.relpath(report)}")
+    print(f"\nThe report: {report}")  # whole: papermill changes the working folder of this process
     return report
 
 
