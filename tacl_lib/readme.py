@@ -5,10 +5,11 @@ from tacl_lib.errors import TaclError
 
 def block(text: str, name: str) -> str:
     """What stands between the markers of a name."""
-    try:
-        return text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
-    except IndexError:
-        raise TaclError(f"README.md has no markers <!-- {name} --> and <!-- /{name} -->; add them.") from None
+    _, start, rest = text.partition(f"<!-- {name} -->\n")
+    content, end, _ = rest.partition(f"<!-- /{name} -->")
+    if not (start and end):
+        raise TaclError(f"README.md has no markers <!-- {name} --> and <!-- /{name} -->; add them.")
+    return content
 
 
 def replaced_block(text: str, name: str, content: str) -> str:

@@ -134,7 +134,7 @@ def test_the_readme_gets_the_block_between_its_markers_and_nowhere_else(bench, t
 def test_a_readme_without_markers_is_left_alone(bench, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(f"{report.END} the wrong way round {report.START}\n")
-    with pytest.raises(TaclError, match="has no lines <!-- bench -->"):
+    with pytest.raises(TaclError, match="has no markers <!-- bench -->"):
         report.write_readme(readme, bench)
     assert "wrong way" in readme.read_text()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
+from tacl_lib.readme import replaced_block
 
 START, END = "<!-- bench -->", "<!-- /bench -->"
 
@@ -87,11 +88,7 @@ def write_readme(readme: Path, bench: dict) -> None:
     if not bench["whole"]:
         raise TaclError("these numbers are of a part of the bench or a quick one; measure all of it for the README.")
     text = readme.read_text(encoding="utf-8") if readme.exists() else ""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not (start and end):
-        raise TaclError(f"{readme} has no lines {START} and {END}; add them where the numbers are to stand.")
-    written = f"{before}{START}\n{readme_block(bench)}\n{END}{after}"
+    written = replaced_block(text, "bench", readme_block(bench))
     write_whole(readme, lambda part: part.write_text(written, encoding="utf-8"))
 
 
