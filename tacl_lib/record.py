@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -84,8 +85,9 @@ def read_record(path: Path) -> Record:
 
 
 def circumstances(device: object, **more: object) -> dict:
-    """Versions, machine and commit, to be stored with every result."""
+    """When, with which versions and commit and on what machine a result was made, to be stored with it."""
     return {
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {name: version(name) for name in ("torch", "numpy", "pandas", "pyarrow")}
         | {"python": platform.python_version(), "tacl": __version__},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",

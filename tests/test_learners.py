@@ -157,6 +157,30 @@ def test_sgd_is_the_oracle():
     check(path, steps, [oracle.sgd(*start[run], of_run(batches, run), 0.1) for run in range(RUNS)])
 
 
+def test_momentum_is_that_of_torch_and_survives_a_checkpoint():
+    batches, learner = stream(), make("sgd", momentum=0.9, rate=0.02)
+    start = [lists(learner.network, run) for run in range(RUNS)]
+    train(learner, batches[: STEPS // 2])
+    resumed = make("sgd", momentum=0.9, rate=0.02)
+    resumed.load_state({name: value.clone() for name, value in learner.state().items()})
+    train(resumed, batches[STEPS // 2 :])
+    for run in range(RUNS):
+        model = models.build(*start[run])
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+        for x, y in of_run(batches, run):
+            optimiser.zero_grad()
+            models.loss(model, x, y).backward()
+            optimiser.step()
+        expected = models.flat_parameters(model).detach().numpy()
+        assert np.abs(vector(resumed.network, run) - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize("momentum", [-0.1, 1.0, float("nan")])
+def test_an_impossible_momentum_is_refused(momentum):
+    with pytest.raises(TaclError, match="momentum must be at least 0 and less than 1"):
+        make("sgd", momentum=momentum)
+
+
 def spiky_stream():
     """A third calm, a third of large inputs with labels of no rule (losses far above the best), a third calm."""
     rng = np.random.default_rng(1)
