@@ -1,0 +1,70 @@
+"""One JupyterLab and one browser for all tests of this folder.
+
+They end with the folder's last test: while playwright is alive it owns the event loop of the main thread.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from .lab import Lab, running_jupyterlab
+from .notebook import Notebook
+
+# --disable-gpu leaves WebGL to the software renderer, which the 3-D figures need.
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-unsafe-swiftshader",
+]
+
+
+def _missing(reason: str) -> None:
+    """Skip, or fail where the tests are required to run."""
+    if os.environ.get("TACL_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"TACL_REQUIRE_BROWSER=1, but {reason}.", pytrace=False)
+    pytest.skip(f"{reason}.")
+
+
+def _chromium() -> str:
+    named = os.environ.get("TACL_CHROMIUM")
+    found = [shutil.which(name) for name in ([named] if named else ["chromium", "chromium-browser", "google-chrome"])]
+    path = next(filter(None, found), None)
+    if path is None:
+        _missing(f"there is no browser {named}" if named else "there is no Chromium; name one in TACL_CHROMIUM")
+    return path
+
+
+@pytest.fixture(scope="package")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A running JupyterLab with an empty root folder, and a browser in which to open notebooks."""
+    path = _chromium()
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _missing("playwright is not installed; it is in the extra [browser]")
+    with ExitStack() as stack:
+        server = stack.enter_context(running_jupyterlab(tmp_path_factory.mktemp("jupyterlab")))
+        playwright = stack.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        stack.callback(browser.close)
+        yield Lab(server, browser)
+
+
+@pytest.fixture
+def open_notebook(lab: Lab) -> Iterator[Callable[[list[str] | Path], Notebook]]:
+    """``open_notebook(["1 + 1", …])`` or ``open_notebook(path)``: a notebook in which all cells have been run.
+
+    A module whose tests share a notebook makes its own fixture with ``with lab.open(…) as notebook``.
+    """
+    with ExitStack() as stack:
+        yield lambda source: stack.enter_context(lab.open(source))
