@@ -67,12 +67,24 @@ def train(
             mininterval=0.5,
         ) as bar,
     ):
-        training.run(file, signals, bar)
+        with torch.inference_mode(learner.inference):
+            training.run(file, signals, bar)
+    if learner.inference:  # tensors made in that mode could not be changed outside of it
+        learner.load_state(_copied(learner.state()))
     records = training.records(info)
     if deliver is not None:
         deliver(records)
     file.remove()
     return records
+
+
+def _copied(state: object) -> object:
+    """A learner's state with tensors of its own."""
+    if isinstance(state, torch.Tensor):
+        return state.clone()
+    if isinstance(state, dict):
+        return {name: _copied(value) for name, value in state.items()}
+    return [_copied(value) for value in state] if isinstance(state, list) else state
 
 
 class _Training:

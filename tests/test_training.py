@@ -314,6 +314,49 @@ def test_task_aware_learners_cannot_take_a_continuous_stream(name):
     assert name in one_sentence(caught)
 
 
+@pytest.mark.parametrize("name", SMALL)
+def test_a_trained_learner_can_be_used_outside_of_the_loop(name):
+    learner, stream = make(name)
+    quiet(learner, stream)
+    assert not any(tensor.is_inference() for tensor in _tensors(learner.state()))
+    trained, batch = learner.network.flat.clone(), next(stream.batches(stream.epochs[0]))
+    if isinstance(learner, TaskAwareLearner):
+        learner.end_task(batch.x, batch.y)
+    for _ in range(3):
+        learner.step(batch.x, batch.y)
+    assert not torch.equal(learner.tested().flat, trained)
+
+
+def _tensors(state):
+    """All tensors in a state."""
+    if isinstance(state, torch.Tensor):
+        return [state]
+    parts = state.values() if isinstance(state, dict) else state if isinstance(state, list) else ()
+    return [tensor for part in parts for tensor in _tensors(part)]
+
+
+def test_a_learner_of_the_users_may_use_autograd():
+    class Autograd(Learner):
+        """SGD, the way that most people would write it."""
+
+        name = "autograd"
+
+        def step(self, x, y):
+            flat = self.network.flat.clone().requires_grad_()
+            w1, w2, b1, b2 = self.network.views(flat)
+            out = torch.baddbmm(b2, torch.baddbmm(b1, x, w1).relu(), w2)
+            losses = torch.nn.functional.cross_entropy(out.flatten(0, 1), y.flatten(), reduction="none").view_as(y)
+            losses.mean(1).sum().backward()
+            self.network.flat.add_(flat.grad, alpha=-self.rate)
+            return Step(losses.detach().mean(1))
+
+    plain, stream = make("sgd")
+    own = Autograd(Network(plain.network.seeds, plain.network.sizes), rate=plain.rate)
+    quiet(plain, stream)
+    quiet(own, stream)
+    assert torch.allclose(own.network.flat, plain.network.flat, atol=1e-6)
+
+
 # --- the same again, and blind --------------------------------------------------------------------------------
 
 

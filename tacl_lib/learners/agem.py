@@ -14,6 +14,7 @@ class Agem(TaskAwareLearner):
     """The paper's Algorithm 1. The memory M grows by ``samples_per_task`` at the end of each task."""
 
     name = "agem"
+    inference = True
 
     def __init__(
         self,

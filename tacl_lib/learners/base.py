@@ -36,6 +36,9 @@ class Learner:
 
     name: str  #: how the register and the tables call it
     geometry: Geometry | None = None  #: of its memory, if it has one that changes with the batches
+    #: whether `train` may run its steps in torch's inference mode, which makes small operations cheaper but
+    #: rules out autograd; every learner of the kit says yes
+    inference: bool = False
 
     def __init__(self, network: Network, *, rate: float = 1e-3):
         """rate: the learning rate η."""

@@ -21,6 +21,7 @@ class Bgd(Learner):
     """
 
     name = "bgd"
+    inference = True
 
     def __init__(
         self,

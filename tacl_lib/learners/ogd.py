@@ -17,6 +17,7 @@ class Ogd(TaskAwareLearner):
     """
 
     name = "ogd"
+    inference = True
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ class Sgd(Learner):
     """w ← w - η ∇L(w); with a momentum m the step is -η v instead, where v ← m v + ∇L(w)."""
 
     name = "sgd"
+    inference = True
 
     def __init__(self, network: Network, *, rate: float = 1e-3, momentum: float = 0.0):
         """momentum: m. The paper names none; the calibration asks what one would change."""

@@ -12,6 +12,7 @@ class SgdLrAdapt(Learner):
     """w ← w - η_t ∇L(w); the loss of each batch sets the rate of the next one."""
 
     name = "sgd_lr_adapt"
+    inference = True
 
     def __init__(self, network: Network, *, rate: float = 1e-3):
         """rate: the learning rate that the scheduler starts from and resets to."""

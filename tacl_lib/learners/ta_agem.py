@@ -14,6 +14,7 @@ class TaAgem(Learner):
     """An A-GEM step, then one sample of the batch joins the memory by the paper's Algorithm 3."""
 
     name = "ta_agem"
+    inference = True
 
     def __init__(
         self,

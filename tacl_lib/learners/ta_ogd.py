@@ -16,6 +16,7 @@ class TaOgd(Learner):
     """An OGD step, then the model gradient of one sample of the batch joins the memory by Algorithm 3."""
 
     name = "ta_ogd"
+    inference = True
 
     def __init__(
         self,
