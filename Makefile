@@ -1,10 +1,13 @@
 # TACL. Two commands do everything, set-up included:  make reproduce  and  make test
 # Variables: PYTHON (3.11 or newer), VENV (where the kit is installed); for reproduce and status also
 # PROFILE=smoke|quick|paper, DATASETS="mnist …", METHODS="sgd …", SEEDS="0 1 …", CLUSTER=tcp://…
+# For grade: SUBMISSIONS=folder, TIMEOUT=seconds a cell may take.
 
 PYTHON ?= python3
 VENV ?= .venv
 PROFILE ?= quick
+SUBMISSIONS ?= submissions
+TIMEOUT ?= 60
 CHOICE = --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS)) $(if $(METHODS),--methods $(METHODS)) \
 	$(if $(SEEDS),--seeds $(SEEDS)) $(if $(CLUSTER),--cluster $(CLUSTER))
 export PYTHON
@@ -12,7 +15,7 @@ export PYTHON
 # "python -m" in the environment; no step is echoed, so that a failing one speaks for itself.
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test lab data reproduce status test lint bench clean distclean
+.PHONY: help setup setup-test lab data reproduce status coursework grade test lint bench clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +24,7 @@ setup: ## create .venv and install the kit (the others do this by themselves)
 	@tools/setup $(VENV) none
 
 setup-test:
-	@tools/setup $(VENV) test,browser
+	@tools/setup $(VENV) test,browser,instructor
 
 lab: setup ## open the notebooks in JupyterLab
 	$(RUN) jupyter lab --notebook-dir=notebooks
@@ -35,6 +38,13 @@ reproduce: setup ## run the experiments through the notebooks (PROFILE=smoke|qui
 status: setup ## show which runs of the profile are done, running and missing
 	$(RUN) tacl_lib.reproduce --status $(CHOICE)
 
+coursework: setup ## make release, solutions and marking schemes of the problem sets from their sources
+	$(RUN) tacl_lib.coursework generate
+
+grade: ## grade with nbgrader what students handed in (SUBMISSIONS=folder); see coursework/README.md
+	@tools/setup $(VENV) instructor
+	$(RUN) tacl_lib.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT)
+
 test: export TACL_PROFILE = smoke
 test: setup-test lint ## all tests: library, notebooks, style
 	$(RUN) pytest --nbval-lax --nbval-current-env tests notebooks
@@ -42,7 +52,7 @@ test: setup-test lint ## all tests: library, notebooks, style
 lint: setup-test ## check style and that notebooks hold no output
 	$(RUN) ruff check
 	$(RUN) ruff format --check
-	@$(VENV)/bin/nbstripout --verify $(wildcard notebooks/*.ipynb)
+	@$(VENV)/bin/nbstripout --verify $(wildcard notebooks/*.ipynb coursework/*/*/*.ipynb)
 
 bench: setup-test ## measure speed, as ratios in one run; numbers for the README
 	$(RUN) tacl_lib.bench

@@ -71,11 +71,13 @@ def test_lower_rooms_do_not_import_higher_ones():
     """Data flows one way; the order is that of CONTRIBUTING."""
     rooms = [
         ["errors", "randomness", "files", "readme"],
+        ["checks"],
+        ["coursework"],
         ["data"],
         ["rotation", "tasks"],
         ["streams"],
         ["network"],
-        ["gradients", "gradient_pool"],
+        ["used_inputs", "gradients", "gradient_pool"],
         ["memory"],
         ["learners"],
         ["record", "checkpoint", "training"],

@@ -1,0 +1,44 @@
+"""Comparing two answers, and showing one in a line."""
+
+import numpy as np
+
+
+def same(left: object, right: object, tolerance: float) -> bool:
+    """Whether two answers agree: numbers and arrays up to rounding, dicts key by key, anything else exactly.
+
+    Lists, tuples and arrays that hold the same numbers are the same answer.
+    """
+    if isinstance(left, dict) or isinstance(right, dict):
+        return (
+            isinstance(left, dict)
+            and isinstance(right, dict)
+            and left.keys() == right.keys()
+            and all(same(left[key], right[key], tolerance) for key in left)
+        )
+    a, b = as_numbers(left), as_numbers(right)
+    if a is not None and b is not None:
+        return a.shape == b.shape and np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):  # e.g. rows of different lengths
+        return len(left) == len(right) and all(same(a, b, tolerance) for a, b in zip(left, right, strict=True))
+    return type(left) is type(right) and bool(np.all(left == right))
+
+
+def as_numbers(value: object) -> np.ndarray | None:
+    """The value as an array of numbers, or None if it is something else."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):  # rows of different lengths
+        return None
+    return array.astype(float) if array.dtype.kind in "biuf" else None
+
+
+def shown(value: object, limit: int = 200) -> str:
+    """A value in one line, shortened where it is long."""
+    if isinstance(value, dict):
+        text = "{" + ", ".join(f"{key!r}: {shown(entry, limit)}" for key, entry in value.items()) + "}"
+    elif isinstance(value, str) or as_numbers(value) is None:
+        text = " ".join(repr(value).split())
+    else:
+        formats = {"float_kind": lambda number: f"{number:.4g}"}
+        text = " ".join(np.array2string(np.asarray(value), separator=", ", threshold=60, formatter=formats).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
