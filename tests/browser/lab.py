@@ -68,7 +68,6 @@ def running_jupyterlab(temporary: Path) -> Iterator[Server]:
         "JUPYTERLAB_SETTINGS_DIR": str(settings),
         "JUPYTERLAB_WORKSPACES_DIR": str(temporary / "workspaces"),
         "IPYTHONDIR": str(temporary / "ipython"),
-        "TACL_RESULTS": str(temporary / "results"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
