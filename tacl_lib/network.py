@@ -52,18 +52,28 @@ class Network:
             raise TaclError("a network needs at least one seed.")
         if len(sizes) < 2 or min(sizes) < 1:
             raise TaclError(f"sizes must be two or more positive layer widths, not {tuple(sizes)}.")
-        self.seeds, self.sizes, self.device = tuple(seeds), tuple(sizes), torch.device(device)
-        shapes = list(pairwise(sizes))
-        #: all parameters of all runs in one piece of memory, layer after layer; the others are views of it
-        self.flat = torch.empty(self.runs * self.parameter_count, device=device)
-        views = self.views(self.flat)
-        self.weights: list[torch.Tensor] = views[: len(shapes)]  #: per layer ``[R, in, out]``
-        self.biases: list[torch.Tensor] = views[len(shapes) :]  #: per layer ``[R, 1, out]``
-        for layer, shape in enumerate(shapes):
+        count = len(seeds) * sum((w_in + 1) * w_out for w_in, w_out in pairwise(sizes))
+        self._lay_out(torch.empty(count, device=device), seeds, sizes)
+        for layer, shape in enumerate(pairwise(sizes)):
             for run, seed in enumerate(self.seeds):
                 weight, bias = _first_weights(seed, layer, *shape, initialisation)
                 self.weights[layer][run] = torch.from_numpy(weight)
                 self.biases[layer][run] = torch.from_numpy(bias)
+
+    @classmethod
+    def over(cls, flat: torch.Tensor, seeds: Sequence[int], sizes: Sequence[int]) -> "Network":
+        """A network on parameters that are there already, laid out as ``flat``."""
+        network = cls.__new__(cls)
+        network._lay_out(flat, seeds, sizes)
+        return network
+
+    def _lay_out(self, flat: torch.Tensor, seeds: Sequence[int], sizes: Sequence[int]) -> None:
+        self.seeds, self.sizes, self.device = tuple(seeds), tuple(sizes), flat.device
+        #: all parameters of all runs in one piece of memory, layer after layer; the others are views of it
+        self.flat = flat
+        views, layers = self.views(flat), len(self.sizes) - 1
+        self.weights: list[torch.Tensor] = views[:layers]  #: per layer ``[R, in, out]``
+        self.biases: list[torch.Tensor] = views[layers:]  #: per layer ``[R, 1, out]``
 
     def views(self, flat: torch.Tensor) -> list[torch.Tensor]:
         """A buffer like ``self.flat`` as weights ``[R, in, out]`` of every layer, then biases ``[R, 1, out]``."""

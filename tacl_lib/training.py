@@ -66,9 +66,9 @@ def train(
             disable=not progress,
             mininterval=0.5,
         ) as bar,
+        torch.inference_mode(learner.inference),
     ):
-        with torch.inference_mode(learner.inference):
-            training.run(file, signals, bar)
+        training.run(file, signals, bar)
     if learner.inference:  # tensors made in that mode could not be changed outside of it
         learner.load_state(_copied(learner.state()))
     records = training.records(info)

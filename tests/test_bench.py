@@ -78,7 +78,7 @@ def test_the_plain_bgd_makes_the_steps_of_the_learner():
     set_parameters(plain.model, *one_run(network))
     plain.means = [parameter.detach().clone() for parameter in plain.parameters]
     learner = make_learner("bgd", network, passes=2)
-    learner.draw = lambda views: [view.fill_(0.5) for view in views]
+    learner.draw = lambda views, counts: [view.fill_(0.5) for view in views]
     for x, y in batches():
         learner.step(x, y)
         plain.step(x[0], y[0], noise=lambda mean: torch.full_like(mean, 0.5))

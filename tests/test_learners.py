@@ -356,20 +356,28 @@ def test_ta_ogd_is_the_oracle(adapt_rate, sampling_rate, size, monkeypatch):
     check(path, steps, runs)
 
 
-def library_noise(net, run, step, passes):
-    """ε of every pass of one step, as `Bgd` draws it: a generator for each run and step."""
+def library_noise(net, run, step, passes, used):
+    """ε of every pass of one step, as `Bgd` draws it: a generator for each run and step; 0 at unused inputs."""
     random = torch.Generator().manual_seed(int(generator(net.seeds[run], "noise", step).integers(2**63)))
     passes_of_step = []
     for _ in range(passes):
-        weights = [torch.empty(*w.shape[1:]).normal_(generator=random).numpy() for w in net.weights]
+        weights = [np.zeros(w.shape[1:], np.float32) for w in net.weights]
+        for layer, weight in enumerate(weights):
+            rows = used if layer == 0 else np.arange(len(weight))
+            weight[rows] = torch.empty(len(rows), weight.shape[1]).normal_(generator=random).numpy()
         biases = [torch.empty(b.shape[2]).normal_(generator=random).numpy() for b in net.biases]
         passes_of_step.append((weights, biases))
     return passes_of_step
 
 
+@pytest.mark.parametrize("black", [False, True])
 @pytest.mark.parametrize(("batch_loss", "std_init", "eta"), [("sum", 0.1, 1.0), ("mean", 0.3, 1.0), ("sum", 0.1, 2.0)])
-def test_bgd_is_the_oracle(batch_loss, std_init, eta):
+def test_bgd_is_the_oracle(batch_loss, std_init, eta, black):
+    """black: a third of all inputs are 0 in a whole batch, others in each run and step."""
     batches = stream(50)
+    if black:
+        rng = np.random.default_rng(4)
+        batches = [(x * torch.from_numpy(rng.random((RUNS, 1, SIZES[0])) > 0.3), y) for x, y in batches]
     learner = make("bgd", batch_loss=batch_loss, std_init=std_init, eta=eta)
     net = learner.network
     start = [lists(net, run) for run in range(RUNS)]
@@ -381,7 +389,8 @@ def test_bgd_is_the_oracle(batch_loss, std_init, eta):
         std_path.append([vector(net, run, learner.std) for run in range(RUNS)])
     runs = []
     for run in range(RUNS):
-        noises = [library_noise(net, run, step, 3) for step in range(50)]
+        used = [np.flatnonzero((x[run].numpy() != 0).any(0)) for x, _ in batches]
+        noises = [library_noise(net, run, step, 3, used[step]) for step in range(50)]
         runs.append(oracle.bgd(start[run], deviations[run], of_run(batches, run), noises, eta, batch_loss))
         close([std[run] for std in std_path], runs[-1].std_path)
     check(path, steps, runs)
@@ -446,7 +455,7 @@ def estimates(name, runs, passes):
     x, y = small_batch()
     for seed, random in enumerate(learner._generators):
         random.manual_seed(seed)
-    loss, g, g_noise = learner.expectations(x.repeat(runs, 1, 1), y.repeat(runs, 1))
+    loss, g, g_noise = learner.expectations(learner.network, learner.std, x.repeat(runs, 1, 1), y.repeat(runs, 1))
     views = [view.flatten(1) for buffer in (g, g_noise) for view in learner.network.views(buffer)]
     return torch.cat([loss.unsqueeze(1), *views], dim=1).double()
 
@@ -473,7 +482,7 @@ def test_bgd_local_is_the_derivative_of_its_own_loss(batch_loss):
     learner.std.mul_(torch.linspace(0.5, 1.5, len(learner.std)))
     x, y = small_batch()
     learner._generators[0].manual_seed(1)
-    loss, g, g_noise = learner.expectations(x, y)
+    loss, g, g_noise = learner.expectations(learner.network, learner.std, x, y)
 
     learner._generators[0].manual_seed(1)
     mean, std = (t.double().requires_grad_() for t in (learner.network.flat.clone(), learner.std.clone()))
@@ -500,7 +509,7 @@ def test_without_noise_bgd_has_the_plain_gradient(name, batch_loss):
     learner = small_bgd(name, 4, std=1e-6, batch_loss=batch_loss)
     x, y = small_batch()
     losses, gradient = learner.network.loss_gradient(x, y, 1.0)
-    loss, g, _ = learner.expectations(x, y)
+    loss, g, _ = learner.expectations(learner.network, learner.std, x, y)
     expected = dense(gradient)[0] / (1 if batch_loss == "sum" else 4)
     torch.testing.assert_close(g, expected, rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(loss, losses.sum(1) / 4, rtol=1e-4, atol=0)

@@ -6,6 +6,7 @@ from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.learners.base import Learner, Step, check_positive, register
 from tacl_lib.network import Gradient, Network
 from tacl_lib.randomness import generator
+from tacl_lib.used_inputs import UsedInputs
 
 BATCH_LOSSES = ("sum", "mean")
 
@@ -22,6 +23,7 @@ class Bgd(Learner):
 
     name = "bgd"
     inference = True
+    draws_weights = True  #: noise for every weight; so it pays to leave out weights that cannot act
 
     def __init__(
         self,
@@ -47,47 +49,67 @@ class Bgd(Learner):
         self._prepare()
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
+        self.network.check_batch(x, y)
         # A generator of its own for each step and run: a resumed run needs no generator state.
         for seed, random in zip(self.network.seeds, self._generators, strict=True):
             random.manual_seed(int(generator(seed, "noise", self.steps).integers(2**63)))
-        loss, mean_gradient, gradient_noise = self.expectations(x, y)
-        # In place: new tensors of this size would cost more than the arithmetic.
-        self.network.flat.addcmul_(mean_gradient.mul_(self.std), self.std, value=-self.rate)
-        half = gradient_noise.mul_(self.std).mul_(0.5)  # ½ σ E[g ε]
-        self.std.mul_(torch.mul(half, half, out=mean_gradient).add_(1).sqrt_().sub_(half))
         self.steps += 1
+        # A GPU must not wait for the number of used inputs.
+        used = UsedInputs(x) if self.draws_weights and x.device.type == "cpu" else None
+        if used is None or used.index.shape[1] == x.shape[2]:
+            return Step(self._update(self.network, self.std, x, y), self.rate)
+        mean, std = (used.of_parameters(self.network, flat) for flat in (self.network.flat, self.std))
+        loss = self._update(used.network(self.network, mean), std, used.of_samples(x), y, used.counts)
+        used.put_back(self.network, self.network.flat, mean)
+        used.put_back(self.network, self.std, std)
         return Step(loss, self.rate)
 
-    def expectations(self, x: torch.Tensor, y: torch.Tensor):
-        """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat`` and free to be changed."""
+    def _update(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None) -> torch.Tensor:
+        """Change μ (``network.flat``) and σ in place; returns the loss ``[R]``. counts: see `draw`."""
+        loss, mean_gradient, gradient_noise = self.expectations(network, std, x, y, counts)
+        # In place: new tensors of this size would cost more than the arithmetic.
+        network.flat.addcmul_(mean_gradient.mul_(std), std, value=-self.rate)
+        half = gradient_noise.mul_(std).mul_(0.5)  # ½ σ E[g ε]
+        std.mul_(torch.mul(half, half, out=mean_gradient).add_(1).sqrt_().sub_(half))
+        return loss
+
+    def expectations(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None):
+        """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat`` and free to be changed.
+
+        network: of the means μ; std: σ, laid out as ``network.flat``; counts: see `draw`.
+        """
+        noise, gradient_sum, gradient_noise, drawn_flat = (buffer[: len(std)] for buffer in self._buffers)
+        noise_views, gradient_views = network.views(noise), network.views(gradient_sum)
+        drawn = Network.over(drawn_flat, network.seeds, network.sizes)
         loss, traces = 0, []
         for number in range(self.passes):
-            self.draw(self._noise_views)
-            torch.addcmul(self.network.flat, self._noise, self.std, out=self._drawn.flat)
-            losses, gradient = self._drawn.loss_gradient(x, y, self._sample_weight(y) / self.passes)
-            _write(gradient, self._gradient_views)
+            self.draw(noise_views, counts)
+            torch.addcmul(network.flat, noise, std, out=drawn.flat)
+            losses, gradient = drawn.loss_gradient(x, y, self._sample_weight(y) / self.passes)
+            _write(gradient, gradient_views)
             if number == 0:
-                torch.mul(self._gradient, self._noise, out=self._gradient_noise)
+                torch.mul(gradient_sum, noise, out=gradient_noise)
             else:
-                self._gradient_noise.addcmul_(self._gradient, self._noise)
+                gradient_noise.addcmul_(gradient_sum, noise)
             loss += losses.sum(1)
             traces.append(gradient)
         # E[g] of all passes is one large product, cheaper than a sum of small ones.
-        _write(_joined(traces), self._gradient_views)
-        return loss / (y.shape[1] * self._sample_weight(y)), self._gradient, self._gradient_noise
+        _write(_joined(traces), gradient_views)
+        return loss / (y.shape[1] * self._sample_weight(y)), gradient_sum, gradient_noise
 
-    def draw(self, views: list[torch.Tensor]) -> None:
-        """Fill tensors ``[R, ...]`` with normal numbers, each run from its own generator."""
+    def draw(self, views: list[torch.Tensor], counts: list[int] | None = None) -> None:
+        """Fill tensors ``[R, ...]`` with normal numbers, each run from its own generator.
+
+        counts: how many rows of the first tensor each run needs; what it draws must not depend on the others.
+        """
         for view in views:
-            for run, random in zip(view, self._generators, strict=True):
-                run.normal_(generator=random)
+            for number, (run, random) in enumerate(zip(view, self._generators, strict=True)):
+                needed = run[: counts[number]] if counts and view is views[0] else run
+                needed.normal_(generator=random)
 
     def _prepare(self) -> None:
-        """Buffers that are used again in each pass, and a network to hold the draw."""
-        network = self.network
-        self._drawn = Network(network.seeds, network.sizes, device=network.device)
-        self._noise, self._gradient, self._gradient_noise = (torch.zeros_like(network.flat) for _ in range(3))
-        self._noise_views, self._gradient_views = network.views(self._noise), network.views(self._gradient)
+        """Buffers that are used again in each pass: noise, gradient, its product with the noise, drawn weights."""
+        self._buffers = [torch.zeros_like(self.network.flat) for _ in range(4)]
 
     def _sample_weight(self, y: torch.Tensor) -> float:
         return 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]

@@ -4,7 +4,7 @@ import torch
 
 from tacl_lib.learners.base import register
 from tacl_lib.learners.bgd import Bgd
-from tacl_lib.network import cross_entropy
+from tacl_lib.network import Network, cross_entropy
 
 
 @register
@@ -18,13 +18,13 @@ class BgdLocal(Bgd):
     """
 
     name = "bgd_local"
+    draws_weights = False
 
-    def expectations(self, x: torch.Tensor, y: torch.Tensor):
-        self.network.check_batch(x, y)
-        layers, passes = len(self.network.weights), self.passes
-        means, variances = self.network.views(self.network.flat), self.network.views(self.std.square())
-        mean_gradient, gradient_noise = torch.zeros_like(self.std), torch.zeros_like(self.std)
-        of_mean, of_noise = self.network.views(mean_gradient), self.network.views(gradient_noise)
+    def expectations(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None):
+        layers, passes = len(network.weights), self.passes
+        means, variances = network.views(network.flat), network.views(std.square())
+        mean_gradient, gradient_noise = torch.empty_like(std), torch.empty_like(std)
+        of_mean, of_noise = network.views(mean_gradient), network.views(gradient_noise)
         runs, count = y.shape
 
         # All passes are rows of one batch. They share the images, so the first layer is computed once.
@@ -58,7 +58,7 @@ class BgdLocal(Bgd):
             torch.sum(kappa, 1, keepdim=True, out=of_noise[layers + layer])
             delta = before
         loss = losses.sum(1) / (count * self._sample_weight(y))
-        return loss, mean_gradient, gradient_noise.mul_(self.std)
+        return loss, mean_gradient, gradient_noise.mul_(std)
 
     def _prepare(self) -> None:
         """Nothing: no whole network is drawn."""
