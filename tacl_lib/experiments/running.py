@@ -5,19 +5,35 @@ from pathlib import Path
 
 import torch
 
-from tacl_lib.data import load
+from tacl_lib.data import Dataset, load
 from tacl_lib.experiments.spec import RunSpec
 from tacl_lib.learners import make_learner
 from tacl_lib.network import Network
 from tacl_lib.record import Record
 from tacl_lib.streams import Stream
-from tacl_lib.tasks import make_tasks
+from tacl_lib.tasks import Tasks, make_tasks
 from tacl_lib.training import train
 
 
 def default_device() -> torch.device:
     """A GPU where there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def tasks_of(spec: RunSpec, dataset: Dataset, seeds: tuple[int, ...]) -> Tasks:
+    """The tasks that the runs of a spec are trained on."""
+    return make_tasks(
+        dataset,
+        spec.split,
+        seeds,
+        task_count=spec.task_count,
+        degrees_per_task=spec.degrees_per_task,
+        scaling=spec.scaling,
+        validation=spec.validation,
+        interpolation=spec.interpolation,
+        train_limit=spec.train_limit,
+        test_limit=spec.test_limit,
+    )
 
 
 def run(
@@ -36,18 +52,7 @@ def run(
     """
     device = default_device() if device is None else torch.device(device)
     dataset = load(spec.dataset, progress=progress)
-    tasks = make_tasks(
-        dataset,
-        spec.split,
-        seeds,
-        task_count=spec.task_count,
-        degrees_per_task=spec.degrees_per_task,
-        scaling=spec.scaling,
-        validation=spec.validation,
-        interpolation=spec.interpolation,
-        train_limit=spec.train_limit,
-        test_limit=spec.test_limit,
-    ).to(device)
+    tasks = tasks_of(spec, dataset, seeds).to(device)
     stream = Stream(
         tasks,
         spec.experiment,

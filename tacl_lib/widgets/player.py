@@ -1,0 +1,106 @@
+"""The memory player: what a memory held at each step of a run, in four views that speak of the same clusters."""
+
+import ipywidgets
+
+from tacl_lib.memory import EventLog
+from tacl_lib.record import Record
+from tacl_lib.tasks import Tasks
+from tacl_lib.widgets import sources
+from tacl_lib.widgets.base import TaskLook, View, caption, labelled, row, said_in, task_looks
+from tacl_lib.widgets.board import assembled, key, listen
+from tacl_lib.widgets.history import MemoryHistory
+from tacl_lib.widgets.map_panel import MapPanel
+from tacl_lib.widgets.panels import ClusterPanel, Panel, SharePanel, TimelinePanel
+from tacl_lib.widgets.playback import Playback
+from tacl_lib.widgets.stills import empty_still, player_still
+
+HEIGHT = 720
+NOBODY = "none"
+HINT = "Click a cluster in any view, or choose one in “Follow”, and see it in all of them."
+
+
+def memory_player(
+    source: EventLog | Record | str | None = sources.DEMO,
+    tasks: Tasks | None = None,
+    *,
+    run: int = 0,
+    title: str = "",
+) -> "MemoryPlayer":
+    """A player of what a memory held at each step.
+
+    source: the event log of a run, with the ``tasks`` that it was trained on; or a record from the store, which
+        brings its own; or nothing, for a memory that is filled from ``digits`` while you wait.
+    run: which run of the stack, where ``tasks`` holds several.
+    """
+    player = MemoryPlayer(title or "Memory player: what the memory holds, step by step")
+    player.show(source, tasks, run=run)
+    return player
+
+
+class MemoryPlayer(View):
+    """Controls and one figure over a `MemoryHistory`."""
+
+    def __init__(self, title: str):
+        self.history: MemoryHistory | None = None
+        self.looks: list[TaskLook] = []
+        self.playback = Playback(self._moved)
+        self.follow = labelled(ipywidgets.Dropdown, "Follow", "170px", "The cluster to follow", options=[NOBODY])
+        self.follow.observe(lambda _: self._moved(self.playback.value), "value")
+        self.words, self.story, self.key = caption(), caption(), caption(30)
+        self.panels: list[Panel] = [
+            ClusterPanel(1, (0, 1), (0.575, 1), "In the memory now: a strip per cluster, framed and numbered by task"),
+            TimelinePanel(2, (0, 0.585), (0.185, 0.47), "Over time: the oldest task in each cluster"),
+            SharePanel(3, (0, 0.585), (0, 0.135), "Share of each task in the memory"),
+            MapPanel(4, (0.625, 1), (0, 0.47), "Map: samples, cluster means (+), newcomer (★)"),
+        ]
+        self.figure = assembled(self.panels, HEIGHT)
+        listen(self.panels, self.choose)
+        controls = row(self.playback.box, self.follow, flex_flow="row")
+        self.playback.box.layout.flex = "1 1 auto"
+        super().__init__(title, [controls, self.words, self.figure, self.key, self.story])
+
+    def show(self, source, tasks: Tasks | None = None, run: int = 0) -> None:
+        """Play another run; a source that cannot be played is named in the message, and the present one stays."""
+        with self.guarded():
+            self._open(sources.history_of(source, tasks, run))
+
+    def _open(self, history: MemoryHistory) -> None:
+        looks = task_looks(history.task_count)
+        self.history = None  # nothing moves while the controls are set
+        names = [(str(cluster), cluster) for cluster in range(history.clusters)]
+        self.follow.options = [(NOBODY, None), *names]
+        self.playback.cover(history.steps, history.log.step)
+        self.playback.go(history.steps - 1)
+        self.history, self.looks = history, looks
+        self.key.value = key(looks, history.task_names)
+        with self.figure.batch_update():
+            for panel in self.panels:
+                panel.show(history, looks)
+            self._draw()
+
+    def _moved(self, step: int) -> None:
+        if self.history is not None:
+            with self.figure.batch_update():
+                self._draw()
+
+    def _draw(self) -> None:
+        state = self.history.state(self.playback.value)
+        followed = self.followed
+        for panel in self.panels:
+            panel.move(self.history, state, followed)
+        said_in(self.words, self.history.sentence(state))
+        said_in(self.story, HINT if followed is None else self.history.story(followed, state))
+
+    @property
+    def followed(self) -> int | None:
+        """The cluster that all views highlight."""
+        return None if self.follow.value == NOBODY else self.follow.value
+
+    def choose(self, cluster: int | None) -> None:
+        """Follow a cluster; once more lets it go."""
+        self.follow.value = None if cluster == self.followed else cluster
+
+    def still(self):
+        if self.history is None:
+            return empty_still(self.said)
+        return player_still(self.history, self.history.state(self.playback.value), self.followed, self.looks)
