@@ -84,6 +84,17 @@ def read_record(path: Path) -> Record:
         ) from error
 
 
+def read_about(path: Path) -> tuple[int, dict]:
+    """Seed and circumstances of a stored run, without its numbers: enough to know what a store holds."""
+    try:
+        about = json.loads(pq.read_schema(path).metadata[b"tacl"])
+        return about["seed"], about["info"]
+    except (OSError, pa.ArrowException, LookupError, TypeError, ValueError) as error:
+        raise TaclError(
+            f"the result file {path} is damaged ({_first_line(error)}); delete it and run again."
+        ) from error
+
+
 def circumstances(device: object, **more: object) -> dict:
     """When, with which versions and commit and on what machine a result was made, to be stored with it."""
     return {

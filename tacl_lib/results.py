@@ -10,7 +10,7 @@ import pandas as pd
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.spec import RunSpec, spec_from
 from tacl_lib.metrics import summary
-from tacl_lib.record import Record, read_record
+from tacl_lib.record import Record, read_about, read_record
 
 
 class Store:
@@ -48,6 +48,19 @@ class Store:
                 spec = spec_from(record.info["spec"])
                 if path == self.path(spec, record.seed):
                     yield spec, record
+
+    def catalogue(self) -> dict[RunSpec, list[int]]:
+        """The seeds of each spec that has finished runs, without reading their numbers; damaged files are left out."""
+        found: dict[str, tuple[RunSpec, list[int]]] = {}
+        for path in sorted(self.folder.glob("*-*.parquet")):
+            if path.name.endswith(".events.parquet"):
+                continue
+            with suppress(TaclError):
+                seed, info = read_about(path)
+                spec = spec_from(info["spec"])
+                if path == self.path(spec, seed):
+                    found.setdefault(spec.name(), (spec, []))[1].append(seed)
+        return {spec: sorted(seeds) for spec, seeds in found.values()}
 
     def records(self, spec: RunSpec, seeds: Sequence[int]) -> list[Record]:
         """The finished runs of a spec among these seeds."""

@@ -207,7 +207,7 @@ def _points(ends: list) -> dict[str, list[float]]:
 def _beside(state: AgemState) -> np.ndarray:
     """Where the name of g̃ is written: beside the arrow, on the side away from g."""
     x, y = state.result / np.linalg.norm(state.result)
-    side = np.array([-y, x]) * (-1 if np.cross([x, y], state.g) > 1e-9 else 1)
+    side = np.array([-y, x]) * (-1 if x * state.g[1] - y * state.g[0] > 1e-9 else 1)
     return state.result * 0.62 + side * 0.2
 
 

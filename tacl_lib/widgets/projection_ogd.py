@@ -12,9 +12,9 @@ from tacl_lib.widgets.projection_state import OgdState, ogd_state
 
 STORED = "#b8500a"
 SPAN, FREE = "#e9a46c", "#7fb2dd"
+REMOVED = "#555555"
 REACH = 2.0
 VECTORS = ("g", "u1", "u2", "u3")
-DASHES = {"u1": "solid", "u2": "dash", "u3": "dot"}
 
 #: how many are stored, then angle and height in degrees of g, u1, u2, u3
 EXAMPLES = {
@@ -112,6 +112,7 @@ class OgdSpace(ipywidgets.HBox):
                 disc = _disc(basis) if len(basis) == 2 else []
                 drawn[f"{name} plane"].update(**_points(disc), visible=len(basis) == 2)
                 drawn[f"{name} line"].update(_points([-REACH * basis[0], REACH * basis[0]] if len(basis) == 1 else []))
+                drawn[f"{name} name"].update(_points([0.93 * REACH * basis[-1]] if len(basis) in (1, 2) else []))
 
     def still(self) -> Picture:
         """The same state as a matplotlib figure."""
@@ -124,15 +125,21 @@ class OgdSpace(ipywidgets.HBox):
             ax.set_box_aspect((1, 1, 1))
             for basis, colour in ((state.basis, SPAN), (_complement(state.basis), FREE)):
                 if len(basis) == 2:
-                    ax.plot_trisurf(*np.transpose(_disc(basis)), triangles=np.transpose(_FAN), color=colour, alpha=0.25)
+                    ax.plot_trisurf(
+                        *np.transpose(_disc(basis)),
+                        triangles=np.transpose(_FAN),
+                        color=colour,
+                        alpha=0.3,
+                        linewidth=0,
+                        antialiased=False,
+                    )
                 elif len(basis) == 1:
                     ax.plot(*np.transpose([-REACH * basis[0], REACH * basis[0]]), color=colour, lw=4, alpha=0.6)
             for name, points in _lines(state).items():
                 if not points:
                     continue
-                look = {"removed": (style.FAINT, ":", 2), "ĝ": (RESULT, "-", 5), "g": (G, "-", 2.5)}.get(
-                    name, (STORED, {"solid": "-", "dash": "--", "dot": ":"}[DASHES.get(name, "solid")], 2.5)
-                )
+                looks = {"removed": (REMOVED, ":", 2), "ĝ": (RESULT, "-", 5), "g": (G, "-", 2.5)}
+                look = looks.get(name, (STORED, "-", 2.5))
                 ax.plot(*np.transpose(points), color=look[0], linestyle=look[1], lw=look[2])
                 if name != "removed":
                     ax.text(*(1.12 * np.array(points[-1])), name, color=look[0], size=13)
@@ -179,7 +186,7 @@ def _points(points) -> dict[str, list[float]]:
 
 def _eye(angle: float) -> dict[str, float]:
     around = np.radians(angle)
-    return {"x": 1.45 * np.cos(around), "y": 1.45 * np.sin(around), "z": 0.75}
+    return {"x": 1.25 * np.cos(around), "y": 1.25 * np.sin(around), "z": 0.65}
 
 
 def _empty_figure() -> go.FigureWidget:
@@ -191,12 +198,15 @@ def _empty_figure() -> go.FigureWidget:
         for trace in (
             go.Mesh3d(name=f"{name} plane", i=i, j=j, k=k, color=colour, opacity=opacity, flatshading=True, **quiet),
             go.Scatter3d(name=f"{name} line", mode="lines", line={"color": colour, "width": 9}, opacity=0.6, **quiet),
+            go.Scatter3d(
+                name=f"{name} name", mode="text", text=[name], textfont={"size": 14, "color": style.INK}, **quiet
+            ),
         )
     ]
-    traces += [_arrow("ĝ", RESULT, 11, "solid", "diamond"), _arrow("g", G, 6, "solid", "circle")]
-    traces += [_arrow(name, STORED, 6, DASHES[name], "square") for name in VECTORS[1:]]
+    traces += [_arrow("ĝ", RESULT, 11, "diamond"), _arrow("g", G, 6, "circle")]
+    traces += [_arrow(name, STORED, 6, "square") for name in VECTORS[1:]]
     traces.append(
-        go.Scatter3d(name="removed", mode="lines", line={"color": style.FAINT, "width": 5, "dash": "dot"}, **quiet)
+        go.Scatter3d(name="removed", mode="lines", line={"color": REMOVED, "width": 5, "dash": "dot"}, **quiet)
     )
     axis = {"range": [-REACH, REACH], "showticklabels": False, "title": "", "showspikes": False, "dtick": 1}
     axis |= {"showbackground": False, "gridcolor": "#ededed", "zerolinecolor": "#a0a0a0"}
@@ -210,12 +220,12 @@ def _empty_figure() -> go.FigureWidget:
     return figure
 
 
-def _arrow(name: str, colour: str, width: int, dash: str, symbol: str) -> go.Scatter3d:
+def _arrow(name: str, colour: str, width: int, symbol: str) -> go.Scatter3d:
     """A line from the origin with a mark and its name at the end."""
     return go.Scatter3d(
         name=name,
         mode="lines+markers+text",
-        line={"color": colour, "width": width, "dash": dash},
+        line={"color": colour, "width": width},
         marker={"color": colour, "size": [0, 5], "symbol": symbol, "opacity": 1, "line": {"width": 0}},
         text=["", f"<b>{name}</b>"],
         textposition="top center",

@@ -1,0 +1,307 @@
+"""The scheduler lab: bend a loss curve, and see the learning rate that the paper's scheduler answers with."""
+
+from dataclasses import replace
+
+import ipywidgets
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from tacl_lib.figures import style
+from tacl_lib.figures.picture import Picture, finished, new_picture
+from tacl_lib.widgets.base import View, button, caption, figure_widget, labelled, row, said_in
+from tacl_lib.widgets.scheduler_state import STEPS, Constants, Curve, answer
+
+OWN = "your own"
+HIGHEST = 3.0  #: of a point of the curve
+STEP = 0.05  #: of a point
+POINTS = 7
+PLACES = np.linspace(0, STEPS - 1, POINTS).round().astype(int)
+VISIBLE = 0.97  #: a factor with which something happens in a few hundred steps
+LOSS, BEST, RATE, STAGNANT, SPIKES = "#004c94", "#555555", "#7a1f00", "#8a5a00", "#5e1c4c"
+
+CURVES = {
+    "learn, then a plateau": Curve((2.2, 0.7, 0.3, 0.25, 0.25, 0.25, 0.25), noise=0.02),
+    "a new task: the loss jumps": Curve((2.2, 0.6, 0.25, 0.2, 0.2, 0.2, 0.2), 210, 2.0, 60, 0.02),
+    "a spike of four steps": Curve((2.2, 0.6, 0.25, 0.2, 0.2, 0.2, 0.2), 210, 2.0, 5, 0.02),
+    "noise only": Curve((0.6,) * POINTS, noise=0.3),
+    "a small jump: never noticed": Curve((2.2, 0.6, 0.25, 0.2, 0.2, 0.2, 0.2), 210, 0.8, 60, 0.02),
+    "a steady fall": Curve(tuple(np.linspace(3.0, 0.3, POINTS).round(2))),
+}
+START = "a new task: the loss jumps"
+
+
+class SchedulerLab(View):
+    """``curve`` and ``constants`` are what the controls say; ``answer`` is what the scheduler made of them."""
+
+    def __init__(self):
+        self._quiet = False
+        self._make_controls()
+        self.figure = _empty_figure()
+        self.figure.layout.on_change(self._dragged, "annotations")
+        self.figure.data[0].on_click(self._clicked)
+        self.words, self.summary = caption(50), caption(50)
+        self._answer()
+        narrow = ipywidgets.Layout(width="400px")
+        left = ipywidgets.VBox([self.example, self.change_at, self.jump, self.lasts, self.noise], layout=narrow)
+        right = ipywidgets.VBox([self.factor, self.patience, self.threshold, self.reset, self.paper], layout=narrow)
+        bend = ipywidgets.HTML("Loss at step", layout=ipywidgets.Layout(width="95px"))
+        super().__init__(
+            "Scheduler lab: bend the loss, and see the learning rate that follows",
+            [
+                row(left, right),
+                ipywidgets.HBox([bend, *self.points], layout=ipywidgets.Layout(height="152px", overflow="visible")),
+                self.figure,
+                self.step,
+                self.words,
+                self.summary,
+            ],
+        )
+
+    def _make_controls(self) -> None:
+        slider, whole = ipywidgets.FloatSlider, ipywidgets.IntSlider
+        self.example = _aligned(ipywidgets.Dropdown, "Loss curve", options=[OWN, *CURVES], value=START)
+        curve, paper = CURVES[START], Constants()
+        self.change_at = _aligned(whole, "new task at step", value=curve.change_at, min=0, max=STEPS - 1)
+        self.jump = _aligned(slider, "the loss jumps by", value=curve.jump, min=0, max=HIGHEST, step=0.1)
+        self.lasts = _aligned(whole, "and fades in steps", value=curve.lasts, min=1, max=200)
+        self.noise = _aligned(slider, "noise of a batch", value=curve.noise, min=0, max=0.5, step=0.01)
+        self.points = [
+            ipywidgets.FloatSlider(
+                description=str(place),
+                value=value,
+                min=0,
+                max=HIGHEST,
+                step=STEP,
+                orientation="vertical",
+                tooltip=f"loss at step {place}",
+                layout=ipywidgets.Layout(height="140px", width="92px", overflow="visible"),
+            )
+            for place, value in zip(PLACES.tolist(), curve.points, strict=True)
+        ]
+        factors = [0.9, 0.95, VISIBLE, 0.99, 0.999, paper.factor, 1.0]
+        self.factor = _aligned(ipywidgets.SelectionSlider, "factor", options=factors, value=VISIBLE)
+        self.patience = _aligned(whole, "patience", value=paper.patience, min=0, max=30)
+        thresholds = [0.0, paper.threshold, 0.001, 0.01, 0.1]
+        self.threshold = _aligned(ipywidgets.SelectionSlider, "threshold", options=thresholds, value=paper.threshold)
+        self.reset = _aligned(slider, "reset threshold", value=paper.reset_threshold, min=0.1, max=HIGHEST, step=0.1)
+        self.paper = button("The paper's values", "book", "factor, patience and thresholds as in the appendix")
+        self.step = labelled(whole, "Step", "98%", "look at one step", value=215, min=0, max=STEPS - 1)
+        for control in (self.change_at, self.jump, self.lasts, self.noise, *self.points):
+            control.observe(self._bent, "value")
+        for control in (self.factor, self.patience, self.threshold, self.reset):
+            control.observe(self._retuned, "value")
+        self.example.observe(self._chosen, "value")
+        self.paper.on_click(self._as_in_the_paper)
+        self.step.observe(self._stepped, "value")
+
+    @property
+    def curve(self) -> Curve:
+        points = tuple(point.value for point in self.points)
+        return Curve(points, self.change_at.value, self.jump.value, self.lasts.value, self.noise.value)
+
+    @property
+    def constants(self) -> Constants:
+        return Constants(self.factor.value, self.patience.value, self.threshold.value, self.reset.value)
+
+    def _chosen(self, change) -> None:
+        if change.new != OWN and not self._quiet:
+            self._set(CURVES[change.new], change.new)
+
+    def _bent(self, _) -> None:
+        if not self._quiet:
+            self._set(self.curve)
+
+    def _dragged(self, _, marks) -> None:
+        """The user has moved a point of the curve; only its height counts."""
+        if self._quiet:
+            return
+        curve = self.curve
+        heights = np.array([mark.y for mark in marks], float) - curve.rise(PLACES)
+        kept = heights.clip(0, HIGHEST)
+        outside = bool((abs(heights - kept) > STEP).any())
+        self._set(replace(curve, points=tuple((kept / STEP).round() * STEP)))
+        if outside:
+            self.tell(f"Without the jump, a point lies between 0 and {HIGHEST:g}: it was set there.", wrong=True)
+
+    def _set(self, curve: Curve, example: str = OWN) -> None:
+        """Bring the controls into line with a curve, then answer once."""
+        self._quiet = True
+        try:
+            self.example.value = example
+            self.change_at.value, self.jump.value = curve.change_at, curve.jump
+            self.lasts.value, self.noise.value = curve.lasts, curve.noise
+            for slider, value in zip(self.points, curve.points, strict=True):
+                slider.value = value
+        finally:
+            self._quiet = False
+        self.tell("")
+        self._answer()
+
+    def _retuned(self, _) -> None:
+        if not self._quiet:
+            self.tell("")
+            self._answer()
+
+    def _as_in_the_paper(self, _) -> None:
+        paper = Constants()
+        self._quiet = True
+        try:
+            self.factor.value, self.patience.value = paper.factor, paper.patience
+            self.threshold.value, self.reset.value = paper.threshold, paper.reset_threshold
+        finally:
+            self._quiet = False
+        self._answer()
+        self.tell("These are the values of the paper's appendix.")
+
+    def _stepped(self, change) -> None:
+        said_in(self.words, self.answer.sentence(change.new))
+        with self.figure.batch_update():
+            self.figure.layout.shapes[0].update(x0=change.new, x1=change.new)
+
+    def _clicked(self, _, points, __) -> None:
+        if points.point_inds:
+            self.step.value = points.point_inds[0]
+
+    def _answer(self) -> None:
+        curve = self.curve
+        self.answer = answer(curve.losses(), self.constants)
+        said_in(self.summary, self.answer.summary())
+        said_in(self.words, self.answer.sentence(self.step.value))
+        self._quiet = True
+        try:
+            with self.figure.batch_update():
+                for trace in self.figure.data:
+                    trace.update(_TRACES[trace.name](self.answer))
+                self.figure.layout.shapes[0].update(x0=self.step.value, x1=self.step.value)
+                self.figure.layout.shapes[1].y0 = self.figure.layout.shapes[1].y1 = self.patience.value
+                self.figure.layout.yaxis2.range = _room(self.answer.rate)
+                self.figure.layout.yaxis3.range = [0, max(self.patience.value, 5) * 1.35]
+                heights = np.array(curve.points) + curve.rise(PLACES)
+                for mark, place, height in zip(self.figure.layout.annotations, PLACES, heights, strict=True):
+                    mark.update(x=int(place), y=float(height))
+        finally:
+            self._quiet = False
+
+    def still(self) -> Picture:
+        """The same state as a matplotlib figure."""
+        shown, step = self.answer, np.arange(STEPS)
+        with style.applied():
+            picture = new_picture(10, 7, title="A loss curve, and the learning rate of the paper's scheduler")
+            axes = picture.subplots(3, sharex=True, height_ratios=[2, 1.2, 1.2])
+            axes[0].plot(step, shown.loss, color=LOSS, lw=1, label="loss")
+            axes[0].plot(step, shown.best, "--", color=BEST, label="best")
+            axes[0].plot(
+                step, shown.best + shown.constants.reset_threshold, ":", color=BEST, label="… + reset threshold"
+            )
+            axes[1].step(step, shown.rate, color=RATE, where="post", label="learning rate")
+            axes[1].plot(step[shown.reset], shown.rate[shown.reset], "^", color=RATE, ms=9, label="reset")
+            axes[2].step(step, shown.stagnant, color=STAGNANT, where="post", label="N_stagnant")
+            axes[2].step(step, shown.spikes, "--", color=SPIKES, where="post", label="N_spike")
+            axes[2].axhline(shown.constants.patience, color=style.FAINT, ls=":", label="patience")
+            for ax, name in zip(axes, ("loss", "learning rate", "counters"), strict=True):
+                ax.axvline(self.step.value, color=style.FAINT)
+                ax.set_ylabel(name)
+                ax.legend(loc="upper right", frameon=False, ncols=3)
+            axes[2].set_xlabel("step")
+        return finished(picture, f"Three charts over {STEPS} steps: loss, learning rate, counters. {shown.summary()}")
+
+
+_STEP = np.arange(STEPS)
+
+#: What each trace shows of an answer; the loss comes first, for clicks.
+_TRACES = {
+    "loss": lambda a: {"y": a.loss},
+    "Best": lambda a: {"y": a.best},
+    "Best + reset threshold": lambda a: {"y": a.best + a.constants.reset_threshold},
+    "learning rate": lambda a: {"y": a.rate},
+    "lowered": lambda a: {"x": _STEP[a.lowered], "y": a.rate[a.lowered]},
+    "reset": lambda a: {"x": _STEP[a.reset], "y": a.rate[a.reset]},
+    "N_stagnant": lambda a: {"y": a.stagnant},
+    "N_spike": lambda a: {"y": a.spikes},
+}
+
+
+def _aligned(kind: type[ipywidgets.Widget], label: str, **settings) -> ipywidgets.Widget:
+    control = labelled(kind, label, "390px", **settings)
+    control.style.description_width = "125px"
+    return control
+
+
+def _room(rates: np.ndarray) -> list[float]:
+    """A range that shows every change of the rate, however small."""
+    low, high = float(rates.min()), float(rates.max())
+    margin = 0.12 * (high - low) or 0.05 * high
+    return [low - margin, high + margin]
+
+
+def _empty_figure() -> go.FigureWidget:
+    figure = make_subplots(3, 1, shared_xaxes=True, vertical_spacing=0.045, row_heights=[0.46, 0.27, 0.27])
+    stairs = {"shape": "hv"}
+    lines = {
+        "loss": (1, {"color": LOSS, "width": 1.6}),
+        "Best": (1, {"color": BEST, "width": 2, "dash": "6px,3px"} | stairs),
+        "Best + reset threshold": (1, {"color": BEST, "width": 1.5, "dash": "2px,3px"} | stairs),
+        "learning rate": (2, {"color": RATE, "width": 2} | stairs),
+        "N_stagnant": (3, {"color": STAGNANT, "width": 1.6} | stairs),
+        "N_spike": (3, {"color": SPIKES, "width": 2.4, "dash": "5px,2px"} | stairs),
+    }
+    marks = {
+        "lowered": {"color": RATE, "symbol": "triangle-down", "size": 6},
+        "reset": {"color": RATE, "symbol": "star", "size": 14, "line": {"color": "white", "width": 1}},
+    }
+    for name in _TRACES:
+        if name in marks:
+            figure.add_scatter(name=name, mode="markers", marker=marks[name], hoverinfo="skip", row=2, col=1)
+        else:
+            place, line = lines[name]
+            number = "%{y:.6f}" if name == "learning rate" else "%{y:.3~f}"
+            text = f"{name} {number}<extra></extra>"
+            figure.add_scatter(x=_STEP, name=name, mode="lines", line=line, hovertemplate=text, row=place, col=1)
+    widget = figure_widget(
+        figure,
+        height=450,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "itemclick": False},
+        margin={"l": 84, "r": 16, "t": 44, "b": 40},
+        hovermode="x",
+        shapes=[
+            {"type": "line", "xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1}
+            | {"line": {"color": style.INK, "width": 1}},
+            {"type": "line", "xref": "paper", "yref": "y3", "x0": 0, "x1": 1, "y0": 5, "y1": 5}
+            | {"line": {"color": style.FAINT, "width": 1.5, "dash": "dot"}},
+        ],
+        annotations=[_handle() for _ in PLACES],
+    )
+    widget.update_xaxes(range=[-4, STEPS + 3], fixedrange=True, showgrid=False)
+    widget.update_yaxes(fixedrange=True, zeroline=False, automargin=False)
+    widget.update_layout(
+        xaxis3_title="step (one batch each)",
+        yaxis={"title": "loss", "range": [-0.15, 3.6], "dtick": 1},
+        yaxis2={"title": "learning rate", "tickformat": ".3~e", "nticks": 4},
+        yaxis3={"title": "counters", "nticks": 4},
+    )
+    # The points of the curve are texts that can be dragged.
+    widget._config = widget._config | {"edits": {"annotationPosition": True}}
+    return widget
+
+
+def _handle() -> dict:
+    return {
+        "text": "<b>↕</b>",
+        "showarrow": False,
+        "xref": "x",
+        "yref": "y",
+        "x": 0,
+        "y": 0,
+        "font": {"size": 13, "color": LOSS},
+        "bgcolor": "rgba(255,255,255,0.85)",
+        "bordercolor": LOSS,
+        "borderwidth": 1.2,
+        "borderpad": 1,
+    }
+
+
+def scheduler_lab() -> SchedulerLab:
+    """A loss curve to bend, the learning rate that the appendix's scheduler answers with, and its counters."""
+    return SchedulerLab()
