@@ -43,16 +43,19 @@ class Contender:
     runs: int = 1  #: how many runs one step serves
 
 
-def stepper(name: str, step: Callable[..., object], batches: Sequence[tuple], runs: int = 1) -> Contender:
-    """A contender that calls ``step(*batch)`` with the batches in turn."""
+def stepper(
+    name: str, step: Callable[..., object], batches: Sequence[tuple], runs: int = 1, inference: bool = False
+) -> Contender:
+    """A contender that calls ``step(*batch)`` with the batches in turn. inference: in torch's inference mode."""
     position = 0
 
     def block(count: int) -> float:
         nonlocal position
-        start = time.perf_counter()
-        for number in range(position, position + count):
-            step(*batches[number % len(batches)])
-        seconds = time.perf_counter() - start
+        with torch.inference_mode(inference):
+            start = time.perf_counter()
+            for number in range(position, position + count):
+                step(*batches[number % len(batches)])
+            seconds = time.perf_counter() - start
         position += count
         return seconds
 
