@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import anywidget
 import ipywidgets
 import plotly.graph_objects as go
 
@@ -35,7 +36,7 @@ class View(ipywidgets.VBox):
         self.tell("")
         # Nothing of a view may change its height, or the page jumps while it plays.
         layout = ipywidgets.Layout(width="100%", max_width=f"{WIDTH}px", overflow="hidden")
-        super().__init__([self.heading, *children, self.message], layout=layout)
+        super().__init__([self.heading, *children, self.message, Fitting()], layout=layout)
 
     def still(self) -> Picture:
         """The present state as a matplotlib figure with its alternative text."""
@@ -66,6 +67,8 @@ class View(ipywidgets.VBox):
                 self.tell("")
 
     def _repr_mimebundle_(self, **kwargs):
+        for figure in _figures(self):
+            figure.send_state(["_widget_data", "_widget_layout"])
         picture = self.still()
         buffer = io.BytesIO()
         with style.applied():
@@ -86,7 +89,7 @@ def figure_widget(figure: go.Figure | None = None, height: int = 400, **layout) 
         autosize=True,
         margin={"l": 50, "r": 16, "t": 40, "b": 40},
         font={"family": FONT, "size": 12, "color": style.INK},
-        hoverlabel={"font": {"family": FONT, "size": 12}},
+        hoverlabel={"font": {"family": FONT, "size": 12, "color": style.INK}, "bgcolor": "#ffffff"},
         hovermode="closest",
         dragmode=False,
         showlegend=False,
@@ -94,7 +97,38 @@ def figure_widget(figure: go.Figure | None = None, height: int = 400, **layout) 
     )
     widget.update_layout(**layout)
     widget._config = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
+    # A new view in the browser (shown again, page reloaded) starts from these two, which plotly fills only once, when
+    # the figure is made. Bound to the living dictionaries they are never out of date; a `View` sends them when shown.
+    widget._widget_data, widget._widget_layout = widget._data, widget._layout
     return widget
+
+
+def _figures(box: ipywidgets.Box) -> Iterator[go.FigureWidget]:
+    for child in box.children:
+        if isinstance(child, go.FigureWidget):
+            yield child
+        elif isinstance(child, ipywidgets.Box):
+            yield from _figures(child)
+
+
+class Fitting(anywidget.AnyWidget):
+    """Nothing to see: it has the figures of the page fit their new width when that of the notebook changes.
+
+    Plotly asks for the width before a figure is on the page, and then only when the window changes, not the side bar.
+    """
+
+    _esm = """
+    export default { render({ el }) {
+        el.style.height = "0";
+        let waiting = 0;
+        const observer = new ResizeObserver(() => {
+            cancelAnimationFrame(waiting);
+            waiting = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
+        });
+        observer.observe(el);
+        return () => observer.disconnect();
+    } };
+    """
 
 
 _LABELLED = {"description_width": "initial"}

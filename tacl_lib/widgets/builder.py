@@ -16,11 +16,11 @@ from tacl_lib.widgets.choices import POLICY_TITLES, Choice
 from tacl_lib.widgets.filling import Filling
 from tacl_lib.widgets.history import MemoryHistory
 from tacl_lib.widgets.panels import ClusterPanel, Panel, SharePanel, TimelinePanel
-from tacl_lib.widgets.playback import Playback
+from tacl_lib.widgets.playback import Follow, Playback
 from tacl_lib.widgets.stills import builder_still, empty_still
 
 HEIGHT = 660
-NOBODY, NOTHING = "none", "nothing"
+NOTHING = "nothing"
 PART = 0.15  #: seconds of filling between two pictures
 INVITATION = "Choose, then press “Run”: the memory fills before your eyes, without any training."
 
@@ -45,9 +45,7 @@ class MemoryBuilder(View):
         self.progress = ipywidgets.IntProgress(description="", layout={"width": "200px", "margin": "2px 10px"})
         self.run.on_click(lambda _: self.start())
         self.stop.on_click(lambda _: self._ask_to_stop())
-        self.playback = Playback(lambda _: self._moved())
-        self.follow = labelled(ipywidgets.Dropdown, "Follow", "170px", "The cluster to follow", options=[NOBODY])
-        self.follow.observe(lambda _: self._moved(), "value")
+        self.playback, self.follow = Playback(self._moved), Follow(self._moved)
         self.words, self.story, self.key = [caption(), caption()], caption(), caption(30)
         self.choice: Choice | None = None  # of the memories that are shown
         self.histories: list[MemoryHistory] = []
@@ -57,15 +55,14 @@ class MemoryBuilder(View):
         self._stopping = self._busy = False
         self.stage = ipywidgets.VBox(layout={"height": f"{HEIGHT}px", "overflow": "hidden"})
         self._set_stage(choice.policies)
-        self.playback.box.layout.flex = "1 1 auto"
         names = self.controls
         super().__init__(
             "Memory builder: the same stream, your memory",
             [
                 row(*(names[name] for name in ("dataset", "split", "experiment", "epochs", "sampling_rate"))),
-                row(*(names[name] for name in ("pool_per_class", "clusters", "cluster_size", "policy", "rival"))),
+                row(*(names[name] for name in ("policy", "rival", "pool_per_class", "clusters", "cluster_size"))),
                 row(self.run, self.stop, self.progress),
-                row(self.playback.box, self.follow, flex_flow="row"),
+                row(self.playback.box, self.follow.control, flex_flow="row"),
                 *self.words,
                 self.stage,
                 self.key,
@@ -114,8 +111,7 @@ class MemoryBuilder(View):
         self.choice, self.looks, self.histories = choice, looks, []
         self._stopping = False
         self.key.value = key(looks, self._tasks.names)
-        clusters = filling.geometry.pools * filling.geometry.clusters
-        self.follow.options = [(NOBODY, None), *((str(cluster), cluster) for cluster in range(clusters))]
+        self.follow.cover(filling.geometry.pools * filling.geometry.clusters)
         self.progress.max, self.progress.value = filling.stream.steps, 0
         for line in self.words:
             said_in(line, "")
@@ -158,34 +154,25 @@ class MemoryBuilder(View):
                 self._draw()
 
     def _draw(self) -> None:
-        followed, stories = self.followed, []
+        followed, stories = self.follow.value, []
         states = [history.state(self.playback.value) for history in self.histories]
         for line, name, panels, history, state in zip(
             self.words, self.choice.policies, self.columns, self.histories, states, strict=False
         ):
             for panel in panels:
                 panel.move(history, state, followed)
-            said_in(line, f"{name.capitalize()}. {history.sentence(state)}")
+            said_in(line, f"{name.capitalize()}, step {state.step:,} of {history.steps:,}: {history.happened(state)}")
             stories.append(f"{name}: {state.counts[0]:,} of {max(state.counts.sum(), 1):,}")
         if followed is None:
             said_in(self.story, f"Members from the first task: {', '.join(stories)}.")
         else:
             said_in(self.story, self.histories[0].story(followed, states[0]))
 
-    @property
-    def followed(self) -> int | None:
-        """The cluster that all views highlight."""
-        return None if self.follow.value == NOBODY else self.follow.value
-
-    def choose(self, cluster: int) -> None:
-        """Follow a cluster; once more lets it go."""
-        self.follow.value = None if cluster == self.followed else cluster
-
     def still(self):
         if not self.histories:
             return empty_still(INVITATION)
         names = [POLICY_TITLES.get(name, name) for name in self.choice.policies]
-        return builder_still(names, self.histories, self.playback.value, self.followed, self.looks)
+        return builder_still(names, self.histories, self.playback.value, self.follow.value, self.looks)
 
     def _set_stage(self, policies: tuple[str, ...]) -> None:
         """A new figure with a column of panels per policy."""
@@ -204,7 +191,7 @@ class MemoryBuilder(View):
             )
         every = [panel for panels in self.columns for panel in panels]
         self.figure = assembled(every, HEIGHT)
-        listen(every, self.choose)
+        listen(every, self.follow.toggle)
         self.stage.children = (self.figure,)
 
     def _set_busy(self, busy: bool) -> None:
@@ -218,32 +205,33 @@ class MemoryBuilder(View):
 def _controls(choice: Choice) -> dict[str, ipywidgets.Widget]:
     """The settings by their names in `Choice`; ``policy`` and ``rival`` stand for its policies."""
     drop, whole = ipywidgets.Dropdown, ipywidgets.BoundedIntText
-    policies = [(POLICY_TITLES.get(name, name), name) for name in POLICIES]
     datasets = [(DATASETS.get(name, name), name) for name in available()]
-    pools = [("one for all", False), ("one per class", True)]
     splits = [(title.lower(), name) for name, title in SPLITS.items()]
+    pools = [("one for all", False), ("one per class", True)]
+    policies = list(POLICIES)
     rival = choice.policies[1] if len(choice.policies) > 1 else NOTHING
     limits = {"min": 1, "max": 100_000}
+    rate = "Sampling rate: how many samples of a batch are offered to the memory"
     return {
-        "dataset": labelled(drop, "Dataset", "210px", options=datasets, value=choice.dataset),
-        "split": labelled(drop, "Tasks by", "190px", options=splits, value=choice.split),
-        "experiment": labelled(drop, "Stream", "170px", options=list(STREAMS), value=choice.experiment),
-        "epochs": labelled(whole, "Epochs", "120px", "Epochs a task", value=choice.epochs, **limits),
+        "dataset": labelled(drop, "Dataset", "195px", options=datasets, value=choice.dataset),
+        "split": labelled(drop, "Tasks by", "165px", options=splits, value=choice.split),
+        "experiment": labelled(drop, "Stream", "155px", options=list(STREAMS), value=choice.experiment),
+        "epochs": labelled(whole, "Epochs", "105px", "Epochs a task", value=choice.epochs, **limits),
         "sampling_rate": labelled(
             ipywidgets.BoundedFloatText,
-            "Samples a batch",
-            "190px",
-            "Sampling rate: samples that a batch offers to the memory",
+            "Sampling rate",
+            "150px",
+            rate,
             value=choice.sampling_rate,
-            min=0.001,
+            min=0,
             max=1,
             step=0.1,
         ),
-        "pool_per_class": labelled(drop, "Pools", "180px", options=pools, value=choice.pool_per_class),
-        "clusters": labelled(whole, "Q", "100px", "Clusters of a pool", value=choice.clusters, **limits),
-        "cluster_size": labelled(whole, "P", "90px", "Members of a cluster", value=choice.cluster_size, **limits),
-        "policy": labelled(drop, "Policy", "290px", options=policies, value=choice.policies[0]),
+        "policy": labelled(drop, "Policy", "160px", options=policies, value=choice.policies[0]),
         "rival": labelled(
-            drop, "against", "290px", "The policy to compare with", options=[(NOTHING, NOTHING), *policies], value=rival
+            drop, "against", "165px", "The policy to compare with", options=[NOTHING, *policies], value=rival
         ),
+        "pool_per_class": labelled(drop, "Pools", "165px", options=pools, value=choice.pool_per_class),
+        "clusters": labelled(whole, "Q", "100px", "Clusters of a pool", value=choice.clusters, **limits),
+        "cluster_size": labelled(whole, "P", "95px", "Members of a cluster", value=choice.cluster_size, **limits),
     }

@@ -25,7 +25,7 @@ class Choice:
     experiment: str = "disjoint"
     epochs: int = 4  #: per task, or per pair of tasks where the stream is continuous
     pool_per_class: bool = False
-    clusters: int = 16  #: Q, of each pool
+    clusters: int = 20  #: Q, of each pool
     cluster_size: int = 4  #: P
     sampling_rate: float = 1.0
     policies: tuple[str, ...] = ("clustering", "random")

@@ -138,19 +138,22 @@ class MemoryHistory:
         return words.class_name(self.dataset, self.split, task, int(self.labels[row]))
 
     def sentence(self, state: MemoryState) -> str:
+        """What happened at a step, in words, with the step before it."""
+        return f"Step {state.step:,} of {self.steps:,}: {self.happened(state)}"
+
+    def happened(self, state: MemoryState) -> str:
         """What happened at a step, in words."""
-        head = f"Step {state.step:,} of {self.steps:,}: "
         came = state.arrival
         if came is None:
-            return f"{head}the memory is empty."
+            return "the memory is empty."
         who = words.with_article(self.name_of(came.row, came.task))
         where = words.place_name(came.cluster, self.geometry.clusters, self.geometry.pools, self.clustered)
         text = words.arrival_sentence(who, came.task, where, came.replaced, came.opened and self.clustered)
         if came.step < state.step:
-            return f"{head}nothing entered; at step {came.step:,} {text}."
+            return f"nothing entered; at step {came.step:,} {text}."
         if came.nearest not in (None, came.cluster):
             text += f", though the mean of cluster {came.nearest} was nearer"
-        return f"{head}{text}."
+        return f"{text}."
 
     def story(self, cluster: int, state: MemoryState) -> str:
         """One cluster at a step, in words."""

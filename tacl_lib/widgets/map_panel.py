@@ -18,6 +18,8 @@ class MapPanel(Panel):
         quiet = {"hoverinfo": "skip"}
         over = {"hovertemplate": "%{text}<extra></extra>"}
         line = {"mode": "lines", **quiet}
+        # Ends in a dot, where the mean was before the newcomer moved it.
+        arrow = {"mode": "lines+markers", "marker": {"size": [0, 9], "color": NOW, "symbol": "circle"}, **quiet}
         means = {"symbol": "cross-thin", "size": 8, "line": {"width": 1.6, "color": "#000000"}}
         return [
             go.Scatter(name="samples", mode="markers", marker={"size": 4, "opacity": 0.22}, **quiet),
@@ -27,11 +29,11 @@ class MapPanel(Panel):
             go.Scatter(
                 name="followed",
                 mode="markers",
-                marker={"symbol": "circle-open", "size": 15, "line": {"width": 2.2, "color": FOLLOWED}},
+                marker={"symbol": "circle-open", "size": 15, "color": FOLLOWED, "line": {"width": 2.2}},
                 **quiet,
             ),
-            go.Scatter(name="to its cluster", line={"color": NOW, "width": 1.5, "dash": "dot"}, **line),
-            go.Scatter(name="to the nearest mean", line={"color": NOW, "width": 2.5}, **line),
+            go.Scatter(name="to its cluster", line={"color": NOW, "width": 1.5, "dash": "dot"}, **arrow),
+            go.Scatter(name="to the nearest mean", line={"color": NOW, "width": 2.5}, **arrow),
             go.Scatter(
                 name="newcomer",
                 mode="markers",
@@ -52,7 +54,7 @@ class MapPanel(Panel):
         spots = history.places_on_map
         rows = np.unique(history.log.row)
         some = np.random.default_rng(1).permutation(rows)[:SCATTERED]
-        tasks = task_of_row(history)[some]
+        tasks = task_of_row(history)[some].astype(np.int32)
         colours = {"colorscale": colour_scale(looks), "cmin": -0.5, "cmax": len(looks) - 0.5}
         self.drawn[0].update(x=spots[some, 0], y=spots[some, 1])
         self.drawn[0].marker.update(color=tasks, symbol=self.symbols[tasks], **colours)
@@ -65,7 +67,7 @@ class MapPanel(Panel):
         _, members, means, spokes, ring, to_cluster, to_nearest, star = self.drawn
         seen = map_state(history, state, followed)
         members.x, members.y = seen["members"].T
-        members.marker.color = state.task.ravel()
+        members.marker.color = state.task.ravel().astype(np.int32)
         members.marker.symbol = self.symbols[np.maximum(state.task.ravel(), 0)]
         members.text = member_texts(history, state)
         means.x, means.y = seen["means"].T

@@ -95,9 +95,10 @@ class ClusterPanel(Panel):
         # The places are points that cannot be seen: they answer the mouse in front of the picture.
         places = {"mode": "markers", "marker": {"size": 24, "opacity": 0}, "hovertemplate": "%{text}<extra></extra>"}
         line = {"mode": "lines", **_QUIET}
+        small = {"size": 10, "color": "#666666"}
         return [
             go.Scatter(name="places", **places),
-            go.Scatter(name="pools", mode="text", textposition="top center", **_QUIET),
+            go.Scatter(name="pools", mode="text", textposition="top center", textfont=small, **_QUIET),
             go.Scatter(name="newcomer", line={"color": NOW, "width": 3}, **line),
             go.Scatter(name="followed", line={"color": FOLLOWED, "width": 2.5}, **line),
         ]
@@ -108,7 +109,7 @@ class ClusterPanel(Panel):
             axis["visible"] = False
         axes[f"yaxis{self.name}"] |= {"scaleanchor": f"x{self.name}"}
         axes[f"xaxis{self.name}"] |= {"constrain": "domain"}
-        axes[f"yaxis{self.name}"] |= {"constrain": "domain", "constraintoward": "top"}
+        axes[f"yaxis{self.name}"] |= {"constrain": "domain", "constraintoward": "middle"}
         return axes
 
     def picture(self) -> dict:
@@ -127,7 +128,6 @@ class ClusterPanel(Panel):
             x=(pools + 0.5) * across, y=np.zeros(len(pools)), text=[f"pool of class {pool}" for pool in pools]
         )
         top = 0.06 * sheet.height if len(pools) else 0
-        self.drawn[1].textfont = {"size": 10, "color": style.FAINT}
         self.xaxis.range, self.yaxis.range = (0, sheet.width), (sheet.height, -top)
         self.figure.layout.images[self.image_number].update(sizex=sheet.width, sizey=sheet.height)
 
@@ -186,6 +186,7 @@ class TimelinePanel(TimePanel):
             go.Scatter(name="pools", line={"color": "#ffffff", "width": 2}, **line),
             go.Scatter(name="first arrivals", line={"color": "#000000", "width": 1, "dash": "dot"}, **line),
             go.Scatter(name="starts", textfont={"size": 10, "color": style.INK}, **starts, **_QUIET),
+            go.Scatter(name="followed, outside", line={"color": "#ffffff", "width": 5}, **line),
             go.Scatter(name="followed", line={"color": FOLLOWED, "width": 2}, **line),
             self.cursor(),
         ]
@@ -199,9 +200,9 @@ class TimelinePanel(TimePanel):
     def show(self, history, looks):
         super().show(history, looks)
         pools, of_pool, _ = history.geometry
-        heat, lines, firsts, starts, _, cursor = self.drawn
-        content = history.oldest.astype(np.float32)
-        content[content == EMPTY] = np.nan
+        heat, lines, firsts, starts, *_, cursor = self.drawn
+        name = "cluster" if history.clustered else "row"
+        content = np.where(history.oldest == EMPTY, None, history.oldest)  # NaN would not be JSON
         heat.update(
             z=content,
             x=history.moments,
@@ -209,8 +210,7 @@ class TimelinePanel(TimePanel):
             zmin=-0.5,
             zmax=len(looks) - 0.5,
             colorscale=colour_scale(looks),
-            hovertemplate=f"{'cluster' if history.clustered else 'row'} %{{y}}<br>step %{{x:,.0f}}"
-            "<br>oldest task: %{z:.0f}<extra></extra>",
+            hovertemplate=f"{name} %{{y}}<br>step %{{x:,.0f}}<br>oldest task: %{{z:.0f}}<extra></extra>",
         )
         ends = (-0.5, history.clusters - 0.5)
         bounds = [pool * of_pool - 0.5 for pool in range(1, pools)]
@@ -219,7 +219,7 @@ class TimelinePanel(TimePanel):
         firsts.x, firsts.y = _segments([((step, ends[0]), (step, ends[1])) for task, step in known if task])
         starts.update(x=[step for _, step in known], y=[ends[0]] * len(known), text=[f"task {t}" for t, _ in known])
         cursor.y = ends
-        self.yaxis.update(range=ends[::-1], title={"text": "cluster" if history.clustered else "row", "standoff": 4})
+        self.yaxis.update(range=ends[::-1], title={"text": name, "standoff": 4, "font": {"size": 11}})
         if pools > 1:
             middle = [(pool + 0.5) * of_pool - 0.5 for pool in range(pools)]
             self.yaxis.update(tickvals=middle, ticktext=[f"class {pool}" for pool in range(pools)])
@@ -228,12 +228,12 @@ class TimelinePanel(TimePanel):
 
     def move(self, history, state, followed):
         super().move(history, state, followed)
-        box = self.drawn[4]
-        if followed is None:
-            box.x, box.y = [], []
-        else:
-            low, high = followed - 0.5, followed + 0.5
-            box.x, box.y = [0, history.steps, history.steps, 0, 0], [low, low, high, high, low]
+        for box in self.drawn[4:6]:  # black with a white edge: seen on dark lines and on light ones
+            if followed is None:
+                box.x, box.y = [], []
+            else:
+                low, high = followed - 0.5, followed + 0.5
+                box.x, box.y = [0, history.steps, history.steps, 0, 0], [low, low, high, high, low]
 
     def cluster_at(self, trace, point, y):
         return round(y)
@@ -243,12 +243,15 @@ class SharePanel(TimePanel):
     """How much of the memory each task has."""
 
     def traces(self) -> list:
-        areas = [go.Scatter(mode="lines", stackgroup=f"tasks{self.name}") for _ in range(style.MOST_TASKS)]
-        return [*areas, go.Scatter(name="labels", mode="text", **_QUIET), self.cursor()]
+        areas = [
+            go.Scatter(name=f"task {task}", mode="lines", stackgroup=f"tasks{self.name}")
+            for task in range(style.MOST_TASKS)
+        ]
+        return [*areas, go.Scatter(name="labels", mode="text", textfont={"size": 11}, **_QUIET), self.cursor()]
 
     def axes(self) -> dict:
         axes = super().axes()
-        axes[f"xaxis{self.name}"] |= {"title": {"text": "training step", "standoff": 4}}
+        axes[f"xaxis{self.name}"] |= {"title": {"text": "training step", "standoff": 4, "font": {"size": 11}}}
         axes[f"yaxis{self.name}"] |= {"range": (0, 1), "tickformat": ".0%", "nticks": 3}
         return axes
 
@@ -263,7 +266,6 @@ class SharePanel(TimePanel):
             area.update(
                 x=history.moments,
                 y=shares[task],
-                name=look.name,
                 line={"width": 0.6, "color": style.INK},
                 fillcolor=look.colour,
                 fillpattern={
@@ -281,7 +283,7 @@ class SharePanel(TimePanel):
             x=history.moments[[at for _, at, _ in labels]],
             y=[height for *_, height in labels],
             text=[f"<b>{task}</b>" for task, *_ in labels],
-            textfont={"size": 11, "color": [looks[task].ink for task, *_ in labels]},
+            textfont_color=[looks[task].ink for task, *_ in labels],
         )
         self.drawn[-1].y = (0, 1)
 

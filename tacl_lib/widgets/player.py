@@ -1,21 +1,18 @@
 """The memory player: what a memory held at each step of a run, in four views that speak of the same clusters."""
 
-import ipywidgets
-
 from tacl_lib.memory import EventLog
 from tacl_lib.record import Record
 from tacl_lib.tasks import Tasks
 from tacl_lib.widgets import sources
-from tacl_lib.widgets.base import TaskLook, View, caption, labelled, row, said_in, task_looks
+from tacl_lib.widgets.base import TaskLook, View, caption, row, said_in, task_looks
 from tacl_lib.widgets.board import assembled, key, listen
 from tacl_lib.widgets.history import MemoryHistory
 from tacl_lib.widgets.map_panel import MapPanel
 from tacl_lib.widgets.panels import ClusterPanel, Panel, SharePanel, TimelinePanel
-from tacl_lib.widgets.playback import Playback
+from tacl_lib.widgets.playback import Follow, Playback
 from tacl_lib.widgets.stills import empty_still, player_still
 
 HEIGHT = 720
-NOBODY = "none"
 HINT = "Click a cluster in any view, or choose one in “Follow”, and see it in all of them."
 
 
@@ -43,20 +40,17 @@ class MemoryPlayer(View):
     def __init__(self, title: str):
         self.history: MemoryHistory | None = None
         self.looks: list[TaskLook] = []
-        self.playback = Playback(self._moved)
-        self.follow = labelled(ipywidgets.Dropdown, "Follow", "170px", "The cluster to follow", options=[NOBODY])
-        self.follow.observe(lambda _: self._moved(self.playback.value), "value")
+        self.playback, self.follow = Playback(self._moved), Follow(self._moved)
         self.words, self.story, self.key = caption(), caption(), caption(30)
         self.panels: list[Panel] = [
             ClusterPanel(1, (0, 1), (0.575, 1), "In the memory now: a strip per cluster, framed and numbered by task"),
             TimelinePanel(2, (0, 0.585), (0.185, 0.47), "Over time: the oldest task in each cluster"),
             SharePanel(3, (0, 0.585), (0, 0.135), "Share of each task in the memory"),
-            MapPanel(4, (0.625, 1), (0, 0.47), "Map: samples, cluster means (+), newcomer (★)"),
+            MapPanel(4, (0.625, 1), (0, 0.47), "Map: ★ newcomer, + cluster means"),
         ]
         self.figure = assembled(self.panels, HEIGHT)
-        listen(self.panels, self.choose)
-        controls = row(self.playback.box, self.follow, flex_flow="row")
-        self.playback.box.layout.flex = "1 1 auto"
+        listen(self.panels, self.follow.toggle)
+        controls = row(self.playback.box, self.follow.control, flex_flow="row")
         super().__init__(title, [controls, self.words, self.figure, self.key, self.story])
 
     def show(self, source, tasks: Tasks | None = None, run: int = 0) -> None:
@@ -67,8 +61,7 @@ class MemoryPlayer(View):
     def _open(self, history: MemoryHistory) -> None:
         looks = task_looks(history.task_count)
         self.history = None  # nothing moves while the controls are set
-        names = [(str(cluster), cluster) for cluster in range(history.clusters)]
-        self.follow.options = [(NOBODY, None), *names]
+        self.follow.cover(history.clusters)
         self.playback.cover(history.steps, history.log.step)
         self.playback.go(history.steps - 1)
         self.history, self.looks = history, looks
@@ -78,29 +71,20 @@ class MemoryPlayer(View):
                 panel.show(history, looks)
             self._draw()
 
-    def _moved(self, step: int) -> None:
+    def _moved(self) -> None:
         if self.history is not None:
             with self.figure.batch_update():
                 self._draw()
 
     def _draw(self) -> None:
         state = self.history.state(self.playback.value)
-        followed = self.followed
+        followed = self.follow.value
         for panel in self.panels:
             panel.move(self.history, state, followed)
         said_in(self.words, self.history.sentence(state))
         said_in(self.story, HINT if followed is None else self.history.story(followed, state))
 
-    @property
-    def followed(self) -> int | None:
-        """The cluster that all views highlight."""
-        return None if self.follow.value == NOBODY else self.follow.value
-
-    def choose(self, cluster: int | None) -> None:
-        """Follow a cluster; once more lets it go."""
-        self.follow.value = None if cluster == self.followed else cluster
-
     def still(self):
         if self.history is None:
             return empty_still(self.said)
-        return player_still(self.history, self.history.state(self.playback.value), self.followed, self.looks)
+        return player_still(self.history, self.history.state(self.playback.value), self.follow.value, self.looks)

@@ -33,9 +33,7 @@ def history_of(source: EventLog | Record | str | None, tasks: Tasks | None = Non
 
 def _of_record(record: Record, tasks: Tasks | None, run: int) -> MemoryHistory:
     if record.events is None:
-        raise TaclError(
-            "this run kept no event log, as its method has no clusters; take a run of TA-A-GEM or TA-OGD."
-        )
+        raise TaclError("this run kept no event log, as its method has no clusters; take a run of TA-A-GEM or TA-OGD.")
     spec = record.info.get("spec")
     if tasks is None:
         if spec is None:
@@ -65,7 +63,7 @@ def demonstration() -> MemoryHistory:
     """A small memory, filled from the embedded digits in about a second; no training is needed for it."""
     tasks = make_tasks(load("digits"), "class")
     stream = Stream(tasks, epochs=4)
-    filling = Filling(stream, ("clustering",), clusters=16, cluster_size=4, pool_per_class=False)
+    filling = Filling(stream, ("clustering",), clusters=20, cluster_size=4, pool_per_class=False)
     with torch.inference_mode():
         filling.advance(stream.steps)
     return MemoryHistory(filling.logs()[0], tasks, steps=stream.steps)

@@ -21,6 +21,7 @@ def empty_still(sentence: str) -> Picture:
     """Nothing to show but a sentence."""
     with style.applied():
         picture = new_picture(11, 1.2)
+        picture.subplots().set_axis_off()
         picture.text(0.5, 0.5, sentence, ha="center", va="center", wrap=True)
     return finished(picture, sentence)
 
