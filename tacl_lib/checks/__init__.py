@@ -6,13 +6,27 @@ mistakes that it knows by name. Reading it before you have tried is like reading
 """
 
 from tacl_lib.checks.check import Check, CheckFailed
+from tacl_lib.checks.project import check_project
+from tacl_lib.checks.read_timeline import check_read_timeline
+from tacl_lib.checks.reference_gradient import check_reference_gradient
 from tacl_lib.checks.run_metrics import check_run_metrics
 
-#: the check of each exercise by the name of its function
-CHECKS: dict[str, Check] = {check.name: check for check in (check_run_metrics,)}
+#: the check of each exercise by the name of its function, in the order of the sets
+CHECKS: dict[str, Check] = {
+    check.name: check
+    for check in (
+        check_run_metrics,
+        check_project,
+        check_reference_gradient,
+        check_read_timeline,
+    )
+}
 
 __all__ = [
     "CHECKS",
     "CheckFailed",
+    "check_project",
+    "check_read_timeline",
+    "check_reference_gradient",
     "check_run_metrics",
 ]

@@ -38,8 +38,8 @@ class Check:
     reference: the right answer, written in another way than the solution. Its name and its parameters are
         those that the exercise asks for.
     cases: from a generator of random numbers, the arguments of about 40 calls, small ones first.
-    mistakes: an answer that is wrong, but equal to one of these in every case, gets its sentence. If answers
-        are dicts, each entry is compared on its own, so that two mistakes in two entries are both named.
+    mistakes: an answer that equals one of these wherever it is wrong gets its sentence. If answers are dicts,
+        each entry is compared on its own, so that two mistakes in two entries are both named.
     """
 
     reference: Callable
@@ -113,28 +113,36 @@ class Check:
 
     def _named_mistakes(self, answer: Callable, cases: list[Case]) -> list[str]:
         """The sentences of the mistakes that the answer makes, if each of its wrong parts is one of them."""
-        # A few cases, as in a test cell, could be explained by several mistakes: fresh ones tell them apart.
-        cases = [*cases, *self._fresh(seed=0)]
+        parts = _parts(cases[0].expected)
+        if len(cases) < 10:  # these few could be explained by several mistakes: fresh ones tell them apart
+            cases = [*cases, *self._fresh(seed=0)]
         got = [attempt(answer, case.arguments, self.seconds) for case in cases]
-        made = [[attempt(m.answer, case.arguments, self.seconds) for case in cases] for m in self.mistakes]
         sentences = []
-        for part in _parts(cases[0].expected):
-            given = [_part(outcome, part) for outcome in got]
-            right = [_part(Outcome(case.expected), part) for case in cases]
-            if self._agree(given, right):
+        for part in parts:
+            right = [self._alike(mine, Outcome(case.expected), part) for mine, case in zip(got, cases, strict=True)]
+            if all(right):
                 continue
-            for mistake, outcomes in zip(self.mistakes, made, strict=True):
-                if self._agree(given, [_part(outcome, part) for outcome in outcomes]):
-                    sentences.append(mistake.sentence)
-                    break
-            else:
+            # A mistake explains the answer if it gives the same wherever the answer is wrong. Of several, the one
+            # that agrees most often; elsewhere the student may have minded a corner that the mistake does not.
+            agreements = [self._agreements(mistake, cases, got, right, part) for mistake in self.mistakes]
+            if not any(agreements):
                 return []
+            sentences.append(self.mistakes[int(np.argmax(agreements))].sentence)
         return list(dict.fromkeys(sentences))
 
-    def _agree(self, left: list[Outcome], right: list[Outcome]) -> bool:
-        return all(
-            a.kind == b.kind and same(a.value, b.value, self.tolerance) for a, b in zip(left, right, strict=True)
-        )
+    def _agreements(self, mistake: Mistake, cases: list[Case], got: list[Outcome], right: list[bool], part) -> int:
+        """In how many cases the mistake gives what the answer gave; 0 if not in every one in which that was wrong."""
+        count = 0
+        for case, mine, is_right in zip(cases, got, right, strict=True):
+            if self._alike(mine, attempt(mistake.answer, case.arguments, self.seconds), part):
+                count += 1
+            elif not is_right:
+                return 0
+        return count
+
+    def _alike(self, left: Outcome, right: Outcome, part: str | None) -> bool:
+        a, b = _part(left, part), _part(right, part)
+        return a.kind == b.kind and same(a.value, b.value, self.tolerance)
 
     def _unnamed(self, case: Case, outcome: Outcome) -> str:
         """The best that can be said of a mistake that nobody foresaw."""
