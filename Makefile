@@ -35,6 +35,9 @@ data: setup ## fetch every dataset that can be had and show where it came from
 reproduce: setup ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
 	$(RUN) tacl_lib.reproduce $(CHOICE)
 
+figure: setup ## make one figure of the paper from stored runs (NAME=…; without it: list the names)
+	$(RUN) tacl_lib.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
+
 status: setup ## show which runs of the profile are done, running and missing
 	$(RUN) tacl_lib.reproduce --status $(CHOICE)
 

@@ -5,7 +5,6 @@ The reference runs in ``results/reference`` were made at the paper's settings an
 
 import argparse
 import sys
-from pathlib import Path
 
 import pandas as pd
 
@@ -15,10 +14,8 @@ from tacl_lib.files import write_whole
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.paper import make_cells
 from tacl_lib.readme import replaced_block
-from tacl_lib.results import METRICS, Store
+from tacl_lib.results import METRICS, REFERENCE, ROOT, Store
 
-ROOT = Path(__file__).parent.parent
-REFERENCE = ROOT / "results" / "reference"
 DATASET, SPLIT, EXPERIMENT = "fashion_mnist", "class", "disjoint"
 
 

@@ -70,6 +70,12 @@ def workers(cluster: str | None = None) -> Iterator[str]:
         yield local.scheduler_address
 
 
+def count_workers(cluster: str) -> int:
+    """How many jobs the workers of a scheduler can do at once, at least 1."""
+    with Client(cluster, timeout="20s") as client:
+        return max(1, sum(client.nthreads().values()))
+
+
 def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None, progress: bool = True) -> None:
     """Execute jobs, the long ones first; those that are in the store already cost nothing.
 

@@ -1,9 +1,10 @@
 """The report at the end of a reproduction: one self-contained HTML page."""
 
 import base64
-import datetime
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from tacl_lib.record import circumstances
 from tacl_lib.results import METRICS, Store
 from tacl_lib.tables import comparison_table, result_table, table_of_settings, to_html
 
+_LONG_AGO = "2000-01-01T00:00:00+00:00"  #: for records made before they said when
+
 _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:78rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
 h1,h2{line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid #ccc}img{max-width:100%;height:auto}
@@ -27,10 +30,24 @@ nav a{margin-right:1rem}
 """
 
 
-def write_report(build: Path, profile: Profile, jobs: Sequence[Job], store: Store, elapsed: float) -> Path:
+@dataclass
+class Times:
+    """When the parts of a reproduction began and ended, in UTC."""
+
+    begun: datetime
+    runs_over: datetime | None = None  #: the notebooks that run experiments were through
+    over: datetime | None = None  #: tables and figures as well
+    workers: int = 1  #: jobs that could be done at once
+
+    def overhead(self, run_seconds: float) -> float:
+        """Seconds that papermill, kernels and Dask took beyond the runs, which had ``workers`` to share them."""
+        return (self.runs_over - self.begun).total_seconds() - run_seconds / self.workers
+
+
+def write_report(build: Path, figures: Path, profile: Profile, jobs: Sequence[Job], store: Store, times: Times) -> Path:
     """Gather tables, figures, settings, machine, times and what was not run into ``build/report.html``.
 
-    jobs: everything that the reproduction was to run. elapsed: seconds that it took.
+    figures: folder of the pictures. jobs: everything that the reproduction was to run.
     """
     plan = json.loads((build / "plan.json").read_text(encoding="utf-8"))
     reduced = f"REDUCED ({profile.reduction})" if profile.reduction else None
@@ -39,9 +56,9 @@ def write_report(build: Path, profile: Profile, jobs: Sequence[Job], store: Stor
     sections = {
         "Summary": _summary(cells, reduced, plan["missing"]),
         "Tables": _tables(cells, reduced, plan["missing"]),
-        "Figures": _figures(build / "figures"),
+        "Figures": _figures(figures),
         "Settings": "".join(to_html(table_of_settings(name, jobs[0].spec, reduced=reduced)) for name in SETTINGS),
-        "Machine and times": _times(build, jobs, store, elapsed),
+        "Machine and times": _times(build, jobs, store, times),
     }
     links = "".join(f'<a href="#{_anchor(title)}">{escape(title)}</a>' for title in sections)
     body = "".join(f'<h2 id="{_anchor(t)}">{escape(t)}</h2>\n{text}\n' for t, text in sections.items())
@@ -100,7 +117,7 @@ def _figures(folder: Path) -> str:
     return "\n".join(parts)
 
 
-def _times(build: Path, jobs: Sequence[Job], store: Store, elapsed: float) -> str:
+def _times(build: Path, jobs: Sequence[Job], store: Store, times: Times) -> str:
     """Where the hours went, and what papermill and Dask cost on top."""
     import nbformat  # here, as it takes seconds and is needed last
 
@@ -110,8 +127,9 @@ def _times(build: Path, jobs: Sequence[Job], store: Store, elapsed: float) -> st
         if records:
             info = records[0].info
             devices.add(info["device"])
-            rows.append((job.spec.learner, job.spec.dataset, info["wall_seconds_of_stack"], len(records)))
-    frame = pd.DataFrame(rows, columns=["method", "dataset", "seconds", "runs"])
+            now = datetime.fromisoformat(info.get("finished", _LONG_AGO)) >= times.begun.replace(microsecond=0)
+            rows.append((job.spec.learner, info["wall_seconds_of_stack"], len(records), now))
+    frame = pd.DataFrame(rows, columns=["method", "seconds", "runs", "now"])
     by_method = frame.groupby("method")[["seconds", "runs"]].sum().round(1).reset_index()
     notebooks = {}
     for path in sorted(build.glob("*.ipynb")):
@@ -119,13 +137,15 @@ def _times(build: Path, jobs: Sequence[Job], store: Store, elapsed: float) -> st
     facts = circumstances(", ".join(sorted(devices)))
     versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
     listing = pd.DataFrame([(n, f"{d:.0f}") for n, d in notebooks.items() if d], columns=["notebook", "seconds"])
-    now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    fresh = frame.loc[frame["now"], "seconds"].sum()
+    whole, drawing = ((times.over - since).total_seconds() for since in (times.begun, times.runs_over))
     return (
-        f"<p>Made on {now} on {escape(facts['machine'])}, device {escape(facts['device'])}; commit "
-        f"{escape(facts['commit'])}; {escape(versions)}.</p>"
-        f"<p>This reproduction took {elapsed:.0f} s. The runs that are shown took {frame['seconds'].sum():.0f} s of "
-        "workers' time in all, now or in earlier calls; what a first call takes beyond its share of that is the cost "
-        "of papermill, Dask, kernels and drawing.</p>"
+        f"<p>Made on {times.over.astimezone():%Y-%m-%d %H:%M %Z} on {escape(facts['machine'])}, device "
+        f"{escape(facts['device'])}; commit {escape(facts['commit'])}; {escape(versions)}.</p>"
+        f"<p>This reproduction took {whole:.0f} s. Runs of this call: {fresh:.0f} s of workers' time, shared by "
+        f"{times.workers} at once; runs that were there before: {frame['seconds'].sum() - fresh:.0f} s. "
+        f"<b>Overhead of papermill, kernels and Dask: {times.overhead(fresh):.0f} s</b> beyond the runs' share; "
+        f"tables and figures: {drawing:.0f} s.</p>"
         f"{_plain(by_method)}<p>Notebooks, from start to end:</p>{_plain(listing)}"
     )
 

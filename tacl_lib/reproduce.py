@@ -4,7 +4,8 @@
                                  [--cluster tcp://…]
     python -m tacl_lib.reproduce --status
 
-Notebooks are executed by papermill; their copies, with output, go to ``build/PROFILE``. They run their jobs on
+Notebooks are executed by papermill; their copies, with output, go to ``build/PROFILE``, figures to
+``figures/PROFILE``. They run their jobs on
 shared workers, so that no core waits for a notebook. Whatever is finished is in ``results``: the same command goes
 on where it was stopped.
 """
@@ -14,27 +15,26 @@ import json
 import logging
 import os
 import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tqdm.auto import tqdm
 
 from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError, unknown_name
-from tacl_lib.execution import workers
+from tacl_lib.execution import count_workers, workers
 from tacl_lib.experiments.cost import seconds
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_dataset
 from tacl_lib.experiments.profiles import METHODS, PROFILES, Profile, profile_named
 from tacl_lib.files import write_whole
-from tacl_lib.report import write_report
-from tacl_lib.results import Store
+from tacl_lib.report import Times, write_report
+from tacl_lib.results import OWN, ROOT, Store
 from tacl_lib.status import status_table
 from tacl_lib.tasks import checked_seeds
 
-ROOT = Path(__file__).parent.parent
 #: Notebooks under way at once: while one draws its pictures, another one keeps the workers busy.
 AT_ONCE = 3
 
@@ -65,8 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="*", default=METHODS, help="default: all seven")
     parser.add_argument("--seeds", nargs="*", type=int, help="default: those of the profile")
     parser.add_argument("--cluster", help="address of a Dask scheduler; default: this machine")
-    parser.add_argument("--results", type=Path, default=ROOT / "results", help="the store; default: results")
+    parser.add_argument("--results", type=Path, default=OWN, help="the store; default: results")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="where output goes; default: build")
+    parser.add_argument("--figures", type=Path, default=ROOT / "figures", help="where figures go; default: figures")
     parser.add_argument("--status", action="store_true", help="only show which runs are done, running and missing")
     options = parser.parse_args(arguments)
     try:
@@ -80,7 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(status_table(all_jobs(profile, names, *chosen), Store(options.results)))
             return
         plan = make_plan(profile, names, *chosen)
-        reproduce(plan, options.results.absolute(), options.build.absolute() / profile.name, options.cluster)
+        build, figures = (folder.absolute() / profile.name for folder in (options.build, options.figures))
+        reproduce(plan, options.results.absolute(), build, figures, options.cluster)
     except TaclError as error:
         sys.exit(f"reproduce: {error}")
     except KeyboardInterrupt:
@@ -104,9 +106,9 @@ def make_plan(profile: Profile, datasets: Sequence[str], methods: tuple[str, ...
     return plan
 
 
-def reproduce(plan: Plan, results: Path, build: Path, cluster: str | None = None) -> Path:
+def reproduce(plan: Plan, results: Path, build: Path, figures: Path, cluster: str | None = None) -> Path:
     """Execute all notebooks of a plan and write the report; returns its path."""
-    started = time.monotonic()
+    times = Times(begun=datetime.now(UTC))
     common = {
         "profile": plan.profile.name,
         "methods": list(plan.methods),
@@ -115,6 +117,7 @@ def reproduce(plan: Plan, results: Path, build: Path, cluster: str | None = None
     }
     write_whole(build / "plan.json", lambda part: part.write_text(json.dumps(common | {"missing": plan.missing})))
     with workers(cluster) as address:
+        times.workers = count_workers(address)
         running = common | {"cluster": address}
         notebooks = [
             ("06_experiment", f"{experiment}-{dataset}", running | {"dataset": dataset, "experiment": experiment})
@@ -124,10 +127,13 @@ def reproduce(plan: Plan, results: Path, build: Path, cluster: str | None = None
         if "ta_agem" in plan.methods:
             notebooks.append(("07_clustering_study", "clustering-study", running | {"dataset": plan.study_dataset}))
         _execute_all(notebooks, build, plan.jobs, Store(results))
-    last = common | {"datasets": list(plan.datasets), "missing": plan.missing, "build": str(build)}
+    times.runs_over = datetime.now(UTC)
+    last = common | {"datasets": list(plan.datasets), "missing": plan.missing}
+    last |= {"build": str(build), "figures": str(figures)}
     print("tables and figures …", file=sys.stderr)
     _execute("08_tables_and_figures", build / "tables-and-figures.ipynb", last)
-    report = write_report(build, plan.profile, plan.jobs, Store(results), time.monotonic() - started)
+    times.over = datetime.now(UTC)
+    report = write_report(build, figures, plan.profile, plan.jobs, Store(results), times)
     print(f"\nThe report: {report}")  # whole: papermill changes the working folder of this process
     return report
 

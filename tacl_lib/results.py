@@ -12,12 +12,30 @@ from tacl_lib.experiments.spec import RunSpec, spec_from
 from tacl_lib.metrics import summary
 from tacl_lib.record import Record, read_about, read_record
 
+ROOT = Path(__file__).parent.parent
+OWN = ROOT / "results"  #: where the user's runs go
+REFERENCE = OWN / "reference"  #: runs at the paper's settings that are part of the project
+
+
+def default_store() -> "Store":
+    """The user's own runs; the reference runs where there are none."""
+    own = Store(OWN)
+    return own if own else Store(REFERENCE)
+
 
 class Store:
     """A folder of records. A file that is there is a finished run: it was written whole and renamed."""
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
+
+    def __bool__(self) -> bool:
+        """Whether it holds any run."""
+        return next(self.folder.glob("*-*.parquet"), None) is not None
+
+    @property
+    def is_reference(self) -> bool:
+        return self.folder.resolve() == REFERENCE.resolve()
 
     def path(self, spec: RunSpec, seed: int) -> Path:
         """Where a run's record is, or will be."""

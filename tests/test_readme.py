@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tacl_lib.errors import TaclError
-from tacl_lib.evidence import REFERENCE, evidence
+from tacl_lib.evidence import evidence
 from tacl_lib.readme import block, replaced_block
-from tacl_lib.results import Store
+from tacl_lib.results import REFERENCE, Store
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
