@@ -64,7 +64,8 @@ def read_record(path: Path) -> Record:
         frame = table.to_pandas()
         events = None
         if "geometry" in about:
-            columns = pq.read_table(_events_path(path), page_checksum_verification=True).to_pydict()
+            log = pq.read_table(_events_path(path), page_checksum_verification=True)
+            columns = {name: log.column(name).to_numpy() for name in log.column_names}
             events = EventLog(Geometry(*about["geometry"]), **_as_arrays(columns))
         tasks = sum(name.startswith("accuracy_") for name in frame)
         blocks = {
@@ -121,7 +122,7 @@ def _events_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.events.parquet")
 
 
-def _as_arrays(columns: dict[str, list]) -> dict[str, np.ndarray]:
+def _as_arrays(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     types = {"step": np.int32, "row": np.int32}
     return {name: np.array(values, types.get(name, np.int16)) for name, values in columns.items()}
 

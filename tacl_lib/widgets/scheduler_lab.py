@@ -45,12 +45,14 @@ class SchedulerLab(View):
         narrow = ipywidgets.Layout(width="400px")
         left = ipywidgets.VBox([self.example, self.change_at, self.jump, self.lasts, self.noise], layout=narrow)
         right = ipywidgets.VBox([self.factor, self.patience, self.threshold, self.reset, self.paper], layout=narrow)
-        bend = ipywidgets.HTML("Loss at step", layout=ipywidgets.Layout(width="95px"))
+        bend = ipywidgets.HTML(f"{_UPRIGHT}Loss at step", layout=ipywidgets.Layout(width="95px"))
+        upright = ipywidgets.HBox([bend, *self.points], layout=ipywidgets.Layout(height="152px", overflow="visible"))
+        upright.add_class("tacl-upright")
         super().__init__(
             "Scheduler lab: bend the loss, and see the learning rate that follows",
             [
                 row(left, right),
-                ipywidgets.HBox([bend, *self.points], layout=ipywidgets.Layout(height="152px", overflow="visible")),
+                upright,
                 self.figure,
                 self.step,
                 self.words,
@@ -207,6 +209,11 @@ class SchedulerLab(View):
         return finished(picture, f"Three charts over {STEPS} steps: loss, learning rate, counters. {shown.summary()}")
 
 
+#: Upright sliders keep room for their labels and numbers, however low they are.
+_UPRIGHT = (
+    "<style>.tacl-upright .slider-container{flex:1 1 40px!important;min-height:0}"
+    ".tacl-upright .widget-label,.tacl-upright .widget-readout{flex:none!important}</style>"
+)
 _STEP = np.arange(STEPS)
 
 #: What each trace shows of an answer; the loss comes first, for clicks.

@@ -155,7 +155,7 @@ class Figure:
     def hover(self, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> str:
         """Point at a place of the data; the text that then appears."""
         self._page.mouse.move(*self._place(x, y, xaxis, yaxis))
-        self.locator.locator(".hoverlayer .hovertext").first.wait_for()
+        self.locator.locator(".hoverlayer text").first.wait_for()
         return " | ".join(self.locator.locator(".hoverlayer text").all_text_contents())
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
