@@ -2,10 +2,12 @@
 
 import asyncio
 import time
+from dataclasses import fields
 
 import ipywidgets
 
 from tacl_lib.data import available
+from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.figures.style import DATASETS, SPLITS
 from tacl_lib.memory import POLICIES
 from tacl_lib.streams import STREAMS
@@ -31,7 +33,16 @@ def memory_builder(dataset: str = "digits", **settings) -> "MemoryBuilder":
     settings: what is chosen at first; the fields of `Choice`, e.g. ``split="rotation"``, ``clusters=10``,
         ``policies=("clustering", "reservoir")``.
     """
-    return MemoryBuilder(Choice(dataset=dataset, **settings))
+    known = [field.name for field in fields(Choice)]
+    try:
+        for name in settings:
+            if name not in known:
+                raise unknown_name("setting", name, known)
+        return MemoryBuilder(Choice(dataset=dataset, **settings))
+    except TaclError as error:
+        builder = MemoryBuilder(Choice())
+        builder.tell(str(error), wrong=True)
+        return builder
 
 
 class MemoryBuilder(View):
@@ -121,6 +132,7 @@ class MemoryBuilder(View):
         try:
             while not filling.done and not self._stopping:
                 pause = time.monotonic() + PART
+                filling.advance(8)
                 while not filling.done and time.monotonic() < pause:
                     filling.advance(8)
                 self._show(filling)
@@ -180,13 +192,13 @@ class MemoryBuilder(View):
         sides = [(0, 0.47), (0.53, 1)] if len(titles) > 1 else [(0, 1)]
         self.columns: list[list[Panel]] = []
         for number, (side, title) in enumerate(zip(sides, titles, strict=True)):
-            aspect = 1.55 if len(titles) > 1 else 3.3
-            place = 3 * number + 1, side, (0.52, 1), title.capitalize()
+            aspect = 1.4 if len(titles) > 1 else 2.9
+            place = 3 * number + 1, side, (0.55, 1), title.capitalize()
             self.columns.append(
                 [
                     ClusterPanel(*place, image=number, aspect=aspect),
-                    TimelinePanel(3 * number + 2, side, (0.21, 0.42), "Oldest task in each cluster"),
-                    SharePanel(3 * number + 3, side, (0, 0.14), "Share of each task"),
+                    TimelinePanel(3 * number + 2, side, (0.225, 0.45), "Oldest task in each cluster"),
+                    SharePanel(3 * number + 3, side, (0, 0.15), "Share of each task"),
                 ]
             )
         every = [panel for panels in self.columns for panel in panels]

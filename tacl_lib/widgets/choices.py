@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from tacl_lib.data import load
-from tacl_lib.streams import Stream
-from tacl_lib.tasks import Tasks, make_tasks
+from tacl_lib.data import available, load
+from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.memory import POLICIES
+from tacl_lib.streams import STREAMS, Stream
+from tacl_lib.tasks import SPLITS, Tasks, make_tasks
 from tacl_lib.widgets.filling import Filling
 
 #: What the policies do, in a few words; one that a user has added goes by its name.
@@ -30,6 +32,16 @@ class Choice:
     sampling_rate: float = 1.0
     policies: tuple[str, ...] = ("clustering", "random")
     seed: int = 0
+
+    def __post_init__(self):
+        names = [("dataset", self.dataset, available()), ("split", self.split, SPLITS)]
+        names += [("experiment", self.experiment, STREAMS)]
+        names += [("memory policy", policy, POLICIES) for policy in self.policies]
+        for kind, name, valid in names:
+            if name not in valid:
+                raise unknown_name(kind, name, valid)
+        if len(self.policies) not in (1, 2):
+            raise TaclError(f"one policy can be shown, or two side by side, not {len(self.policies)}.")
 
     @property
     def images(self) -> tuple[str, str, int]:

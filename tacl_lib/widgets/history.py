@@ -14,7 +14,7 @@ from tacl_lib.memory.events import EMPTY
 from tacl_lib.tasks import Tasks
 from tacl_lib.widgets import words
 
-MOMENTS = 480  #: over a whole run, for what is drawn against time
+MOMENTS = 360  #: over a whole run, for what is drawn against time
 FITTED = 2000  #: samples that the map's axes are fitted on
 CHUNK = 1024  #: samples that are projected at a time, so that a long run needs no large array
 

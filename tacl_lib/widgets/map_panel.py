@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from tacl_lib.widgets.history import MemoryHistory, MemoryState, member_texts
 from tacl_lib.widgets.panels import FOLLOWED, NOW, Panel, colour_scale
 
-SCATTERED = 500  #: samples of the stream that are shown faintly behind the memory
+SCATTERED = 250  #: samples of the stream that are shown faintly behind the memory
 
 
 class MapPanel(Panel):
@@ -20,7 +20,7 @@ class MapPanel(Panel):
         line = {"mode": "lines", **quiet}
         # Ends in a dot, where the mean was before the newcomer moved it.
         arrow = {"mode": "lines+markers", "marker": {"size": [0, 9], "color": NOW, "symbol": "circle"}, **quiet}
-        means = {"symbol": "cross-thin", "size": 8, "line": {"width": 1.6, "color": "#000000"}}
+        means = {"symbol": "cross", "size": 8, "color": "#ffffff", "line": {"width": 1.2, "color": "#000000"}}
         return [
             go.Scatter(name="samples", mode="markers", marker={"size": 4, "opacity": 0.22}, **quiet),
             go.Scatter(name="members", mode="markers", marker={"size": 8, "line": {"width": 0.5}}, **over),

@@ -87,7 +87,7 @@ class ClusterPanel(Panel):
 
     clickable = (0,)
 
-    def __init__(self, *place, image: int = 0, aspect: float = 3.1):
+    def __init__(self, *place, image: int = 0, aspect: float = 2.8):
         super().__init__(*place)
         self.image_number, self.aspect = image, aspect
 
@@ -186,8 +186,8 @@ class TimelinePanel(TimePanel):
             go.Scatter(name="pools", line={"color": "#ffffff", "width": 2}, **line),
             go.Scatter(name="first arrivals", line={"color": "#000000", "width": 1, "dash": "dot"}, **line),
             go.Scatter(name="starts", textfont={"size": 10, "color": style.INK}, **starts, **_QUIET),
-            go.Scatter(name="followed, outside", line={"color": "#ffffff", "width": 5}, **line),
-            go.Scatter(name="followed", line={"color": FOLLOWED, "width": 2}, **line),
+            go.Scatter(name="followed, outside", line={"color": "#ffffff", "width": 4}, **line),
+            go.Scatter(name="followed", line={"color": FOLLOWED, "width": 1.6}, **line),
             self.cursor(),
         ]
 
@@ -232,7 +232,8 @@ class TimelinePanel(TimePanel):
             if followed is None:
                 box.x, box.y = [], []
             else:
-                low, high = followed - 0.5, followed + 0.5
+                room = 0.015 * history.clusters
+                low, high = followed - 0.5 - room, followed + 0.5 + room
                 box.x, box.y = [0, history.steps, history.steps, 0, 0], [low, low, high, high, low]
 
     def cluster_at(self, trace, point, y):
@@ -293,7 +294,7 @@ def share_labels(shares: np.ndarray) -> list[tuple[int, int, float]]:
     top = shares.cumsum(0)
     edge = shares.shape[1] // 25
     found = []
-    for task, share in enumerate(shares):
+    for task, share in enumerate(shares if shares.size else ()):
         at = edge + int(share[edge : len(share) - edge].argmax()) if edge else int(share.argmax())
         if share[at] > 0.12:
             found.append((task, at, float(top[task, at] - share[at] / 2)))

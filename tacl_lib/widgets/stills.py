@@ -116,7 +116,7 @@ def draw_map(ax: Axes, history: MemoryHistory, state: MemoryState, followed, loo
             edgecolors=style.INK,
             linewidths=0.4,
         )
-    ax.plot(*seen["means"].T, "+", color="black", markersize=6)
+    ax.plot(*seen["means"].T, "P", color="white", markeredgecolor="black", markersize=6, markeredgewidth=0.8)
     ax.plot(*seen["spokes"].T, color=FOLLOWED, linewidth=1)
     ax.plot(*seen["to_cluster"].T, ":", color=NOW, linewidth=1.2)
     ax.plot(*seen["to_nearest"].T, color=NOW, linewidth=1.8)
