@@ -1,78 +1,190 @@
-"""Numbers for the README from stored runs:  python -m tacl_lib.evidence [--write-readme]
+"""What holds of the paper, from stored runs at its own settings:  python -m tacl_lib.evidence [--write]
 
-The reference runs in ``results/reference`` were made at the paper's settings and are part of the project.
+The reference runs in ``results/reference`` are part of the project. The page beside them, and the short table in the
+README, are made from nothing else.
 """
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
 from tacl_lib.errors import TaclError
-from tacl_lib.experiments.profiles import METHODS, PROFILES
+from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_jobs
+from tacl_lib.experiments.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS
 from tacl_lib.files import write_whole
+from tacl_lib.paper import DATASETS, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper import METHODS as TITLES
-from tacl_lib.paper import make_cells
 from tacl_lib.readme import replaced_block
+from tacl_lib.record import Record
 from tacl_lib.results import METRICS, REFERENCE, ROOT, Store
 
-DATASET, SPLIT, EXPERIMENT = "fashion_mnist", "class", "disjoint"
+PAGE = REFERENCE / "README.md"
+PAPER = PROFILES["paper"]
+#: the column that the README shows
+SHOWN = ("disjoint", "fashion_mnist", "class")
 
 
-def evidence(store: Store) -> str:
-    """A Markdown table: ours and the paper's for each method that has reference runs, and where they come from."""
-    profile = PROFILES["paper"]
-    jobs = [(profile.spec(DATASET, SPLIT, EXPERIMENT, method), profile.seeds) for method in METHODS]
-    records = {spec.learner: store.records(spec, seeds) for spec, seeds in jobs}
-    cells = make_cells(store.summaries(jobs))
-    own = cells[(cells["dataset"] == DATASET) & (cells["split"] == SPLIT) & (cells["experiment"] == EXPERIMENT)]
-    lines = [
-        "| method | average accuracy | first task | forgetting | runs |",
-        "|---|---|---|---|---|",
+class Evidence:
+    """The runs of the paper's grid that a store holds, and what they say."""
+
+    def __init__(self, store: Store):
+        self.store = store
+        self.jobs = [job for job in all_jobs(PAPER, PAPER_DATASETS) if "policy" not in job.spec.learner_settings]
+        self.records: dict[tuple[str, ...], list[Record]] = {}
+        for job in self.jobs:
+            found = store.records(*job)
+            if found:
+                self.records[_column(job), job.spec.learner] = found
+        if not self.records:
+            raise TaclError(f"there are no runs at the paper's settings in {store.folder.name}; run some first.")
+        self.runs = store.summaries(self.jobs)
+        self.cells = make_cells(self.runs)
+
+    def line(self) -> str:
+        text = agreement(self.cells, at_paper_settings=True)
+        return f"{text[0].upper()}{text[1:]}."
+
+    def column(self, column: tuple[str, str, str], more: bool = False) -> str:
+        """A Markdown table of one column, ours and the paper's. more: also when it was made, and how to repeat it."""
+        experiment = column[0]
+        names = self.cells[["experiment", "dataset", "split"]].itertuples(index=False, name=None)
+        cells = self.cells[[name == column for name in names]]
+        heads = ["method", "average accuracy", "first task", "forgetting", "runs"]
+        heads += ["made", "again with `python -m tacl_lib` and"] if more else []
+        lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+        for method in methods_in(experiment):
+            records = self.records.get((column, method))
+            if records:
+                own = cells[cells["method"] == method].set_index("metric")
+                row = [TITLES[method], *(_pair(own.loc[metric]) for metric in METRICS), str(len(records))]
+                row += [_made(records), f"`{_options(column, method)}`"] if more else []
+                lines.append("| " + " | ".join(row) + " |")
+        missing = [TITLES[method] for method in methods_in(experiment) if (column, method) not in self.records]
+        return "\n".join(lines) + (f"\n\nNot run yet: {', '.join(missing)}." if missing else "")
+
+    def study(self) -> dict[tuple[str, float], list[Record]]:
+        jobs = study_jobs(PAPER)
+        return {
+            (job.spec.learner_settings["policy"], job.spec.learner_settings["sampling_rate"]): self.store.records(*job)
+            for job in jobs
+        }
+
+    def claims(self) -> pd.DataFrame:
+        """Each claim with the verdict on our numbers, and on the paper's own."""
+        by_paper = {finding.claim: finding.verdict for finding in findings(published_runs())}
+        rows = []
+        for finding in findings(self.runs, self.study()):
+            numbers = "; ".join(part.numbers for part in finding.parts if part.holds is not None)
+            rows.append((finding.claim, finding.verdict, finding.tested, by_paper[finding.claim], numbers or "–"))
+        names = ["claim of section 4", "our runs", "parts that hold", "the paper's own tables", "our numbers"]
+        return pd.DataFrame(rows, columns=names)
+
+    def settings(self) -> str:
+        """The settings that the paper leaves open, as these runs have them."""
+        spec, own = PAPER.spec("mnist", "class", "disjoint", "sgd"), {}
+        for method in METHODS:
+            own |= {method: PAPER.spec("mnist", "class", "disjoint", method).full()["learner_settings"]}
+        chosen = {
+            "input scaling": spec.scaling,
+            "initialisation": spec.initialisation,
+            "momentum of SGD": own["sgd"]["momentum"],
+            "validation data": spec.validation,
+            "rotation": spec.interpolation,
+            "last task of the continuous stream": spec.last_task,
+            "reference batch of A-GEM": own["agem"]["reference_batch"],
+            "reference batch of TA-A-GEM": own["ta_agem"]["reference_batch"],
+            "A-GEM's samples a task": own["agem"]["samples_per_task"],
+            "OGD's gradients a task": own["ogd"]["samples_per_task"],
+            "BGD: first σ, passes, batch loss": "{std_init}, {passes}, {batch_loss}".format(**own["bgd"]),
+        }
+        return "\n".join(["| open setting | as run |", "|---|---|", *(f"| {k} | {v} |" for k, v in chosen.items())])
+
+    def columns(self) -> Iterator[tuple[str, str, str]]:
+        """Columns with at least one run."""
+        for dataset in PAPER_DATASETS:
+            for experiment in EXPERIMENTS:
+                for split in SPLITS:
+                    if any(key[0] == (experiment, dataset, split) for key in self.records):
+                        yield experiment, dataset, split
+
+
+def page(evidence: Evidence) -> str:
+    """The whole page as Markdown."""
+    parts = [
+        "# What holds of the paper, at its own settings",
+        "Made by `python -m tacl_lib.evidence --write` from the runs in this folder, and from nothing else: one file "
+        "for each run, with its settings, versions, commit, machine, wall time and date. Numbers are means over "
+        "epochs, then runs, ± standard deviation over runs; the paper's are in brackets.",
+        f"**{evidence.line()}**",
+        "## Claims",
+        _markdown(evidence.claims()),
+        "The paper's tables give means without deviations, so there any difference counts as significant.",
+        "## Settings that the paper leaves open",
+        evidence.settings(),
+        "## Numbers",
     ]
-    for method in METHODS:
-        if records[method]:
-            cell = own[own["method"] == method].set_index("metric")
-            shown = " | ".join(_pair(cell.loc[metric]) for metric in METRICS)
-            lines.append(f"| {TITLES[method]} | {shown} | {len(records[method])} |")
-    missing = [TITLES[method] for method in METHODS if not records[method]]
-    infos = [record.info for of_method in records.values() for record in of_method]
-    if not infos:
-        raise TaclError(f"there are no reference runs in {store.folder.name}; run them first.")
-    facts = [_all_of(infos, "machine"), _all_of(infos, "device"), "commit " + _all_of(infos, "commit")]
-    lines += ["", f"Ours ± standard deviation over runs (paper's number). Made on {', '.join(facts)}."]
-    if missing:
-        lines.append(f"Not run at these settings yet: {', '.join(missing)}.")
-    spec = infos[0]["spec"]
-    learners = {info["learner"]: info["spec"]["learner_settings"] for info in infos}
-    lines.append(
-        f"Open settings: scaling {spec['scaling']}, initialisation {spec['initialisation']}, validation "
-        f"{spec['validation']}; reference batch {learners.get('ta_agem', {}).get('reference_batch', 10)}, A-GEM stores "
-        f"{learners.get('agem', {}).get('samples_per_task', 300)} samples a task."
-    )
-    return "\n".join(lines)
+    for column in evidence.columns():
+        experiment, dataset, split = column
+        parts += [f"### {DATASETS[dataset]}, {split} split, {experiment}", evidence.column(column, more=True)]
+    without = [
+        f"{DATASETS[dataset]} {split} ({experiment})"
+        for dataset in PAPER_DATASETS
+        for experiment in EXPERIMENTS
+        for split in SPLITS
+        if (experiment, dataset, split) not in set(evidence.columns())
+    ]
+    parts += ["### Not run", ", ".join(without) + "." if without else "Every column has runs."]
+    return "\n\n".join(parts) + "\n"
+
+
+def short(evidence: Evidence) -> str:
+    """What the README shows."""
+    return f"{evidence.line()}\n\n{evidence.column(SHOWN)}"
+
+
+def _markdown(frame: pd.DataFrame) -> str:
+    rows = [list(frame), ["---"] * frame.shape[1], *frame.to_numpy().tolist()]
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in rows)
+
+
+def _column(job: Job) -> tuple[str, str, str]:
+    return job.spec.experiment, job.spec.dataset, job.spec.split
+
+
+def _options(column: tuple[str, str, str], method: str) -> str:
+    experiment, dataset, split = column
+    kind = "" if experiment == "disjoint" else f" --experiment {experiment}"
+    return f"--dataset {dataset} --split {split}{kind} --learner {method}"
 
 
 def _pair(cell: pd.Series) -> str:
     return f"{cell['ours']:.3f} ± {cell['std']:.3f} ({cell['paper']:.3f})"
 
 
-def _all_of(infos: list[dict], name: str) -> str:
-    return " and ".join(sorted({info[name] for info in infos}))
+def _made(records: Sequence[Record]) -> str:
+    """When and by which commit, on what."""
+    days = sorted({record.info.get("finished", "")[:10] or "date not recorded" for record in records})
+    commits = sorted({record.info["commit"] for record in records})
+    machines = sorted({f"{record.info['machine']}, {record.info['device']}" for record in records})
+    return f"{' and '.join(days)}, commit {' and '.join(commits)}, {' and '.join(machines)}"
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tacl_lib.evidence", description=__doc__.split("\n")[0])
-    parser.add_argument("--write-readme", action="store_true", help="put the table into README.md")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)} and the README's table")
     options = parser.parse_args(arguments)
     try:
-        table = evidence(Store(REFERENCE))
-        if options.write_readme:
-            text = replaced_block((ROOT / "README.md").read_text(encoding="utf-8"), "evidence", table)
-            write_whole(ROOT / "README.md", lambda part: part.write_text(text, encoding="utf-8"))
+        evidence = Evidence(Store(REFERENCE))
+        text = page(evidence)
+        if options.write:
+            readme = replaced_block((ROOT / "README.md").read_text(encoding="utf-8"), "evidence", short(evidence))
+            write_whole(PAGE, lambda part: part.write_text(text, encoding="utf-8"))
+            write_whole(ROOT / "README.md", lambda part: part.write_text(readme, encoding="utf-8"))
     except TaclError as error:
         sys.exit(f"evidence: {error}")
-    print(table)
+    print(text)
 
 
 if __name__ == "__main__":

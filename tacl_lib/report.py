@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from tacl_lib.errors import TaclError
+from tacl_lib.evidence import Evidence
 from tacl_lib.experiments.grid import EXPERIMENTS, Job
 from tacl_lib.experiments.profiles import Profile
 from tacl_lib.files import write_whole
 from tacl_lib.paper import CITATION, SETTINGS, agreement, make_cells
 from tacl_lib.record import circumstances
-from tacl_lib.results import METRICS, Store
+from tacl_lib.results import METRICS, REFERENCE, Store
 from tacl_lib.tables import comparison_table, result_table, table_of_settings, to_html
 
 _LONG_AGO = "2000-01-01T00:00:00+00:00"  #: for records made before they said when
@@ -58,6 +60,7 @@ def write_report(build: Path, figures: Path, profile: Profile, jobs: Sequence[Jo
         "Tables": _tables(cells, reduced, plan["missing"]),
         "Figures": _figures(figures),
         "Settings": "".join(to_html(table_of_settings(name, jobs[0].spec, reduced=reduced)) for name in SETTINGS),
+        "What holds of the paper": _claims(store if profile.name == "paper" else Store(REFERENCE)),
         "Machine and times": _times(build, jobs, store, times),
     }
     links = "".join(f'<a href="#{_anchor(title)}">{escape(title)}</a>' for title in sections)
@@ -115,6 +118,16 @@ def _figures(folder: Path) -> str:
             f"<figcaption>{escape(caption)}</figcaption></figure>"
         )
     return "\n".join(parts)
+
+
+def _claims(store: Store) -> str:
+    """Runs at the paper's settings: the user's, if this is the paper's profile, else the reference runs."""
+    try:
+        evidence = Evidence(store)
+    except TaclError as error:
+        return f"<p>{escape(str(error))}</p>"
+    which = "the reference runs that come with the project" if store.is_reference else "these runs"
+    return f"<p>From {which}, at the paper's settings. {escape(evidence.line())}</p>{_plain(evidence.claims())}"
 
 
 def _times(build: Path, jobs: Sequence[Job], store: Store, times: Times) -> str:

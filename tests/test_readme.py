@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tacl_lib.errors import TaclError
-from tacl_lib.evidence import evidence
+from tacl_lib.evidence import PAGE, Evidence, page, short
 from tacl_lib.readme import block, replaced_block
 from tacl_lib.results import REFERENCE, Store
 
@@ -16,7 +16,9 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"
 
 def test_evidence_is_made_from_the_reference_runs():
     """A number that somebody typed, or that is older than the runs, is found here."""
-    assert block((ROOT / "README.md").read_text(encoding="utf-8"), "evidence").strip() == evidence(Store(REFERENCE))
+    evidence = Evidence(Store(REFERENCE))
+    assert block((ROOT / "README.md").read_text(encoding="utf-8"), "evidence").strip() == short(evidence)
+    assert PAGE.read_text(encoding="utf-8") == page(evidence)
 
 
 def test_reference_runs_say_where_they_come_from():
@@ -29,8 +31,8 @@ def test_reference_runs_say_where_they_come_from():
 
 
 def test_without_reference_runs_there_is_one_sentence(tmp_path):
-    with pytest.raises(TaclError, match="there are no reference runs"):
-        evidence(Store(tmp_path))
+    with pytest.raises(TaclError, match="there are no runs at the paper's settings"):
+        Evidence(Store(tmp_path))
 
 
 def test_a_block_is_replaced_between_its_markers_only():

@@ -1,5 +1,6 @@
 """What the paper printed, as data, and our results set beside it."""
 
+from tacl_lib.paper.claims import Finding, findings, published_runs
 from tacl_lib.paper.compare import TOLERANCE, VERDICTS, agreement, counts, make_cells
 from tacl_lib.paper.published import (
     CITATION,
@@ -25,10 +26,13 @@ __all__ = [
     "TASK_AWARE",
     "TOLERANCE",
     "VERDICTS",
+    "Finding",
     "agreement",
     "counts",
+    "findings",
     "make_cells",
     "methods_in",
     "published",
+    "published_runs",
     "settings_table",
 ]

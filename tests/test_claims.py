@@ -1,0 +1,104 @@
+"""The paper's claims as tests on numbers: what holds, what fails, and what cannot be said."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacl_lib.paper import findings, published_runs
+from tacl_lib.paper.claims import Finding, Part
+from tacl_lib.record import Record
+
+COLUMNS = ["experiment", "dataset", "split", "method", "seed", "average_accuracy", "first_task_accuracy", "forgetting"]
+
+
+def runs(cells):
+    """Three runs of each cell: (experiment, dataset, split, method) → (accuracy, forgetting), with a little spread."""
+    rows = [
+        (*cell, seed, accuracy + 0.001 * seed, accuracy, forgetting)
+        for cell, (accuracy, forgetting) in cells.items()
+        for seed in range(3)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def about(found, *words) -> Finding:
+    (one,) = [finding for finding in found if all(word in finding.claim for word in words)]
+    return one
+
+
+def test_the_verdict_follows_from_the_parts():
+    yes, no, unknown = Part(True, ""), Part(False, ""), Part(None, "")
+    expected = {
+        (yes, yes): "holds",
+        (yes, no): "holds in part",
+        (no, no): "does not hold",
+        (unknown,): "not tested",
+        (yes, unknown): "holds, as far as tested",
+        (yes, no, unknown): "holds in part, as far as tested",
+    }
+    assert {parts: Finding("", parts).verdict for parts in expected} == expected
+
+
+def test_nothing_run_is_nothing_tested():
+    assert {finding.verdict for finding in findings(pd.DataFrame(columns=COLUMNS))} == {"not tested"}
+
+
+def test_the_papers_own_tables_say_what_one_reads_in_them():
+    """Read off by eye: BGD wins on MNIST permutation (.883), A-GEM on every rotation, TA-OGD .937 against .947."""
+    found = findings(published_runs())
+    assert about(found, "significantly better than BGD").verdict == "holds in part"
+    assert about(found, "On rotation A-GEM").verdict == "holds"
+    assert about(found, "rotation of Fashion", "TA-A-GEM").verdict == "holds"
+    assert about(found, "class split of MNIST").verdict == "holds"
+    assert about(found, "class split of Fashion").verdict == "holds"
+    assert about(found, "class split of NOT MNIST").verdict == "holds"
+    assert about(found, "no remarkable differences").verdict == "holds"
+    assert about(found, "forgets little").verdict == "holds"
+    assert about(found, "samples of the first two tasks").verdict == "not tested"
+
+
+@pytest.mark.parametrize(("accuracy", "verdict"), [(0.93, "holds"), (0.946, "holds"), (0.90, "does not hold")])
+def test_on_par_means_near(accuracy, verdict):
+    cells = {("disjoint", "fashion_mnist", "class", method): (0.931, 0.05) for method in ("agem", "ta_agem")}
+    cells["disjoint", "fashion_mnist", "class", "ta_agem"] = (accuracy, 0.05)
+    assert about(findings(runs(cells)), "class split of Fashion").verdict == verdict
+
+
+def test_better_must_be_significant():
+    base = {("disjoint", "mnist", "class", method): (0.80, 0.3) for method in ("sgd", "sgd_lr_adapt", "bgd")}
+    clear = base | {("disjoint", "mnist", "class", method): (0.90, 0.1) for method in ("ta_ogd", "ta_agem")}
+    assert about(findings(runs(clear)), "class split of MNIST").verdict == "holds"
+    slight = base | {("disjoint", "mnist", "class", method): (0.8005, 0.1) for method in ("ta_ogd", "ta_agem")}
+    assert about(findings(runs(slight)), "class split of MNIST").verdict == "does not hold"
+    del clear["disjoint", "mnist", "class", "bgd"]
+    assert about(findings(runs(clear)), "class split of MNIST").verdict == "holds, as far as tested"
+
+
+def test_continuous_is_compared_with_disjoint():
+    cells = {("disjoint", "svhn", "class", "sgd"): (0.76, 0.1), ("continuous", "svhn", "class", "sgd"): (0.70, 0.1)}
+    finding = about(findings(runs(cells)), "Continuous change")
+    assert finding.verdict == "does not hold, as far as tested"
+    assert [part.numbers for part in finding.parts if part.holds is not None] == [
+        "SVHN class: SGD 0.701, disjoint 0.761"
+    ]
+
+
+def memory(*epochs):
+    """A record whose memory holds these counts by task; each task has two epochs."""
+    counts = np.array(epochs)
+    plan = pd.DataFrame({"task": np.arange(len(counts)) // 2})
+    nothing = np.full(counts.shape, np.nan)
+    return Record(seed=0, epochs=plan, accuracy=nothing, seen=counts > 0, memory=counts)
+
+
+def test_what_the_memory_keeps():
+    clustered = memory([9, 0, 0], [9, 0, 0], [5, 4, 0], [4, 5, 0], [3, 3, 3], [1, 2, 6])
+    forgot = memory([9, 0, 0], [9, 0, 0], [0, 9, 0], [0, 9, 0], [0, 0, 9], [0, 0, 9])
+    empty = pd.DataFrame(columns=COLUMNS)
+
+    def verdicts(with_clusters, random):
+        found = findings(empty, {("clustering", 1.0): [with_clusters], ("random", 1.0): [random]})
+        return about(found, "With clustering").verdict, about(found, "With random").verdict
+
+    assert verdicts(clustered, forgot) == ("holds", "holds")
+    assert verdicts(forgot, clustered) == ("does not hold", "does not hold")
