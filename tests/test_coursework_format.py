@@ -130,22 +130,6 @@ def test_the_marking_scheme_accounts_for_every_mark(of: ProblemSet):
     assert sum(points) == of.marks
 
 
-@of_each_set
-def test_the_release_is_what_nbgrader_makes(of: ProblemSet, tmp_path):
-    """Up to checksums, which nbgrader takes from its own database when it grades."""
-    pytest.importorskip("nbgrader", reason="nbgrader is not installed: make setup-test, or the instructor extra")
-    from tacl_lib.coursework.grading import course
-
-    (tmp_path / "source" / of.name).mkdir(parents=True)
-    (tmp_path / "source" / of.name / of.path.name).write_bytes(of.path.read_bytes())
-    result = course(tmp_path, timeout=60).generate_assignment(of.name)
-    assert result["success"], result
-    theirs = nbformat.read(tmp_path / "release" / of.name / of.path.name, as_version=4)
-    sums = [cell.metadata.nbgrader.pop("checksum") for cell in theirs.cells if "nbgrader" in cell.metadata]
-    assert len(sums) >= 2 * len(of.exercises)
-    assert theirs == nbformat.reads(release(of), as_version=4)
-
-
 # --- bad sources are refused in a sentence ------------------------------------------------------------------------
 
 

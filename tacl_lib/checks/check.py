@@ -46,7 +46,7 @@ class Check:
     cases: Callable[[np.random.Generator], Iterable[tuple]]
     mistakes: tuple[Mistake, ...]
     tolerance: float = 1e-6
-    seconds: float = 5.0  #: for one call
+    seconds: float = 3.0  #: for one call
 
     @property
     def name(self) -> str:
