@@ -21,7 +21,7 @@ from tacl_lib.streams import Stream
 from tacl_lib.tasks import make_tasks
 from tacl_lib.widgets import base, thumbnails
 from tacl_lib.widgets.filling import Filling
-from tacl_lib.widgets.history import MemoryHistory, member_texts
+from tacl_lib.widgets.history import MemoryHistory, cluster_texts, member_texts
 from tacl_lib.widgets.map_panel import map_state
 from tacl_lib.widgets.panels import share_labels
 
@@ -222,6 +222,16 @@ def test_no_two_thumbnails_overlap_and_pools_have_their_own_columns(pools, of_po
     assert pools == 1 or len(set.union(*columns)) == sum(map(len, columns))
 
 
+@pytest.mark.parametrize("size", [1, 4, 9])
+def test_every_thumbnail_is_near_a_point_of_its_own_strip(size):
+    sheet = thumbnails.sheet_for(1, 6, size, (28, 28, 1), 2.0)
+    handles = sheet.handles()
+    for cluster, slot in np.ndindex(6, size):
+        middle = np.array(sheet.corner(cluster, slot)) + np.array(sheet.cell) / 2
+        nearest = int(((handles - middle) ** 2).sum(1).argmin())
+        assert nearest // sheet.handles_each == cluster
+
+
 # The player.
 
 
@@ -239,9 +249,13 @@ def test_the_slider_moves_all_views_in_one_update(player, monkeypatch):
     places = [member for members in memory for member in members]
     shown = trace(player, "members").marker.color
     assert [int(task) for task in shown] == [-1 if member is None else member[0] for member in places]
-    texts = trace(player, "places").text
-    for text, member in zip(texts, places, strict=True):
-        assert text.endswith("empty") if member is None else f"of task {member[0]}<br>since step {member[2]}" in text
+    strips = trace(player, "strips").text
+    assert len(strips) == len(memory)
+    for cluster, (text, members) in enumerate(zip(strips, memory, strict=True)):
+        head, *lines = text.split("<br>")
+        assert head == f"<b>cluster {cluster}</b>"
+        ends = [f"of task {member[0]}, since step {member[2]}" for member in members if member] or ["empty"]
+        assert [line.endswith(end) for line, end in zip(lines, ends, strict=True)] == [True] * len(ends)
     for cursor in [trace for trace in player.figure.data if trace.name == "cursor"]:
         assert list(cursor.x) == [333.5, 333.5]
     assert words_of(player.words).startswith("Step 333 of 628: ")
@@ -282,7 +296,7 @@ def test_a_click_in_any_view_highlights_the_cluster_in_all(player):
     player.playback.slider.value = 627
     size = player.history.geometry.size
     clicks = {
-        "places": (trace(player, "places"), 7 * size + 1, 0, 0, 7),
+        "strips": (trace(player, "strips"), 7, 0, 0, 7),
         "oldest task": (trace(player, "oldest task"), [3, 8], 100, 8, 8),
         "members": (trace(player, "members"), 5 * size, 0, 0, 5),
         "means": (trace(player, "means"), 11, 0, 0, 11),
@@ -520,9 +534,9 @@ def test_two_policies_see_the_same_samples_under_one_slider():
     builder.playback.slider.value = 100
     for number, log in enumerate((ours, theirs)):
         places = [member for members in replayed(log, 100) for member in members]
-        texts = trace(builder, "places", number).text
-        tasks = [None if text.endswith("empty") else int(text.split("of task ")[1][0]) for text in texts]
-        assert tasks == [None if member is None else member[0] for member in places]
+        texts = trace(builder, "strips", number).text
+        tasks = [int(part[0]) for text in texts for part in text.split("of task ")[1:]]
+        assert tasks == [member[0] for member in places if member]
     cursors = [trace.x[0] for trace in builder.figure.data if trace.name == "cursor"]
     assert cursors == [100.5] * 4
     assert words_of(builder.words[1]).startswith("Reservoir, step 100 of")
@@ -639,7 +653,7 @@ def test_texts_name_what_stands_at_each_place(player):
     state = player.history.state(627)
     texts = member_texts(player.history, state)
     for place, member in enumerate(m for members in replayed(player.history.log, 627) for m in members):
-        assert texts[place].startswith(f"cluster {place // player.history.geometry.size}<br>")
-        if member:
-            label = 2 * member[0] + int(player.history.labels[member[1]])
-            assert f"‘{label}’ of task {member[0]}" in texts[place]
+        label = 2 * member[0] + int(player.history.labels[member[1]]) if member else None
+        expected = f"‘{label}’ of task {member[0]}, since step {member[2]}" if member else "empty"
+        assert texts[place] == expected
+    assert cluster_texts(player.history, ["empty"] * len(texts))[4] == "<b>cluster 4</b><br>empty"

@@ -203,6 +203,13 @@ def _endless(stream: Stream):
             yield from stream.batches(epoch)
 
 
+def player(effort: Effort) -> Iterable[dict]:
+    # Imported only when it is measured: the widgets take seconds to load.
+    from tacl_lib.bench.player import rows
+
+    yield from rows(effort)
+
+
 #: in the order of the table; `stored` (its own module) comes after these
 BENCHES: dict[str, Callable[[Effort], Iterable[dict]]] = {
     "sgd": sgd,
@@ -210,6 +217,7 @@ BENCHES: dict[str, Callable[[Effort], Iterable[dict]]] = {
     "ta_ogd": ta_ogd,
     "bgd": bgd,
     "streams": streams,
+    "player": player,
 }
 
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from tacl_lib.figures import style
 from tacl_lib.widgets.base import TaskLook, figure_widget
-from tacl_lib.widgets.panels import ClusterPanel, Panel
+from tacl_lib.widgets.panels import Panel
 
 
 def assembled(panels: list[Panel], height: int) -> go.FigureWidget:
@@ -16,12 +16,12 @@ def assembled(panels: list[Panel], height: int) -> go.FigureWidget:
     for panel in panels:
         layout |= panel.axes()
         traces += panel.placed()
-        if isinstance(panel, ClusterPanel):
-            images.append(panel.picture())
+        images += panel.pictures()
     figure = figure_widget(
         go.Figure(traces),
         height,
         images=images,
+        hoverdistance=60,  # the strips of thumbnails are long, and have few points
         annotations=[panel.heading() for panel in panels],
         margin={"l": 58, "r": 10, "t": 26, "b": 40},
         **layout,

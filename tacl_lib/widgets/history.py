@@ -219,16 +219,29 @@ class MemoryHistory:
 
 
 def member_texts(history: MemoryHistory, state: MemoryState) -> list[str]:
-    """What is to be said of each place, C · P lines of HTML."""
-    size, kind = history.geometry.size, "cluster" if history.clustered else "row"
+    """What is to be said of each place, C · P short texts."""
     rows, tasks, since = state.row.ravel(), state.task.ravel().tolist(), state.since.ravel().tolist()
     labels = history.labels[torch.from_numpy(np.maximum(rows, 0)).to(history.labels.device)].tolist()
     texts = []
     for place, task in enumerate(tasks):
-        head = f"{kind} {place // size}<br>"
         if task == EMPTY:
-            texts.append(f"{head}empty")
+            texts.append("empty")
         else:
             name = words.class_name(history.dataset, history.split, task, labels[place])
-            texts.append(f"{head}‘{name}’ of task {task}<br>since step {since[place]:,}")
+            texts.append(f"‘{name}’ of task {task}, since step {since[place]:,}")
+    return texts
+
+
+MOST_LINES = 12  #: of a text that hovers
+
+
+def cluster_texts(history: MemoryHistory, members: list[str]) -> list[str]:
+    """What is to be said of each cluster, in lines of HTML; from `member_texts`."""
+    size, kind = history.geometry.size, "cluster" if history.clustered else "row"
+    texts = []
+    for cluster in range(history.clusters):
+        lines = [line for line in members[cluster * size : (cluster + 1) * size] if line != "empty"] or ["empty"]
+        if len(lines) > MOST_LINES:
+            lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} more"]
+        texts.append("<br>".join([f"<b>{kind} {cluster}</b>", *lines]))
     return texts

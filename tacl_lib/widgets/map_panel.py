@@ -2,17 +2,25 @@
 
 import numpy as np
 import plotly.graph_objects as go
+from PIL import Image, ImageDraw
 
+from tacl_lib.widgets.base import TaskLook
 from tacl_lib.widgets.history import MemoryHistory, MemoryState, member_texts
 from tacl_lib.widgets.panels import FOLLOWED, NOW, Panel, colour_scale
+from tacl_lib.widgets.thumbnails import as_uri
 
-SCATTERED = 250  #: samples of the stream that are shown faintly behind the memory
+SCATTERED = 1500  #: samples of the stream that are shown faintly behind the memory
+CLOUD = 640  #: pixels of their picture
 
 
 class MapPanel(Panel):
     """The map; a line goes from the newcomer to the nearest mean, and to its cluster where that is another one."""
 
-    clickable = (1, 2)
+    clickable = (0, 1)
+
+    def __init__(self, *place, image: int):
+        super().__init__(*place)
+        self.image_number = image
 
     def traces(self) -> list:
         quiet = {"hoverinfo": "skip"}
@@ -22,7 +30,6 @@ class MapPanel(Panel):
         arrow = {"mode": "lines+markers", "marker": {"size": [0, 9], "color": NOW, "symbol": "circle"}, **quiet}
         means = {"symbol": "cross", "size": 8, "color": "#ffffff", "line": {"width": 1.2, "color": "#000000"}}
         return [
-            go.Scatter(name="samples", mode="markers", marker={"size": 4, "opacity": 0.22}, **quiet),
             go.Scatter(name="members", mode="markers", marker={"size": 8, "line": {"width": 0.5}}, **over),
             go.Scatter(name="means", mode="markers", marker=means, **over),
             go.Scatter(name="spokes", line={"color": FOLLOWED, "width": 1.2}, **line),
@@ -51,20 +58,17 @@ class MapPanel(Panel):
 
     def show(self, history, looks):
         self.symbols, self.size = np.array([look.symbol for look in looks]), history.geometry.size
-        spots = history.places_on_map
-        rows = np.unique(history.log.row)
-        some = np.random.default_rng(1).permutation(rows)[:SCATTERED]
-        tasks = task_of_row(history)[some].astype(np.int32)
-        colours = {"colorscale": colour_scale(looks), "cmin": -0.5, "cmax": len(looks) - 0.5}
-        self.drawn[0].update(x=spots[some, 0], y=spots[some, 1])
-        self.drawn[0].marker.update(color=tasks, symbol=self.symbols[tasks], **colours)
-        self.drawn[1].marker.update(**colours)
-        low, high = np.nanmin(spots, 0), np.nanmax(spots, 0)
+        self.drawn[0].marker.update(colorscale=colour_scale(looks), cmin=-0.5, cmax=len(looks) - 0.5)
+        low, high = np.nanmin(history.places_on_map, 0), np.nanmax(history.places_on_map, 0)
         room = 0.06 * (high - low) + 1e-6
-        self.xaxis.range, self.yaxis.range = zip(low - room, high + room, strict=True)
+        low, high = low - room, high + room
+        self.xaxis.range, self.yaxis.range = zip(low, high, strict=True)
+        (x, y), (wide, tall) = low.tolist(), (high - low).tolist()
+        cloud = as_uri(cloud_picture(history, looks, low, high))
+        self.figure.layout.images[self.image_number].update(source=cloud, x=x, y=y + tall, sizex=wide, sizey=tall)
 
     def move(self, history, state, followed):
-        _, members, means, spokes, ring, to_cluster, to_nearest, star = self.drawn
+        members, means, spokes, ring, to_cluster, to_nearest, star = self.drawn
         seen = map_state(history, state, followed)
         members.x, members.y = seen["members"].T
         members.marker.color = state.task.ravel().astype(np.int32)
@@ -83,7 +87,22 @@ class MapPanel(Panel):
         star.text = ["" if state.arrival is None else f"newcomer of task {state.arrival.task}"]
 
     def cluster_at(self, trace, point, y):
-        return point // self.size if trace == 1 else point
+        return point // self.size if trace == 0 else point
+
+
+def cloud_picture(history: MemoryHistory, looks: list[TaskLook], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Samples of all tasks as faint dots, uint8 ``[n, n, 4]``: one picture, as points would be drawn at every step."""
+    rows = np.random.default_rng(1).permutation(np.unique(history.log.row))[:SCATTERED]
+    spots = (history.places_on_map[rows] - low) / (high - low) * CLOUD
+    picture = Image.new("RGB", (CLOUD, CLOUD), "white")
+    pen = ImageDraw.Draw(picture)
+    for (x, y), task in zip(spots.tolist(), task_of_row(history)[rows], strict=True):
+        pen.ellipse((x - 3, CLOUD - y - 3, x + 3, CLOUD - y + 3), fill=_faint(looks[task].colour))
+    return np.asarray(picture.convert("RGBX"))
+
+
+def _faint(colour: str) -> tuple[int, ...]:
+    return tuple(255 - (255 - int(colour[i : i + 2], 16)) * 3 // 10 for i in (1, 3, 5))
 
 
 def task_of_row(history: MemoryHistory) -> np.ndarray:

@@ -12,7 +12,7 @@ from tacl_lib.figures import style
 from tacl_lib.memory.events import EMPTY
 from tacl_lib.widgets import thumbnails
 from tacl_lib.widgets.base import TaskLook
-from tacl_lib.widgets.history import MemoryHistory, MemoryState, member_texts
+from tacl_lib.widgets.history import MemoryHistory, MemoryState, cluster_texts, member_texts
 
 NOW = "#d6006c"  #: the newcomer and the cursor: not a colour of any task
 FOLLOWED = "#000000"  #: the cluster that was clicked
@@ -29,6 +29,7 @@ class Panel:
     """A pair of axes at a place of the figure, ``x`` and ``y`` from 0 to 1, and its traces."""
 
     clickable: tuple[int, ...] = ()  #: numbers of the traces whose points belong to clusters
+    image_number: int | None = None  #: of its image among those of the figure
 
     def __init__(self, axis: int, x: tuple[float, float], y: tuple[float, float], title: str):
         self.name, self.x, self.y, self.title = "" if axis == 1 else str(axis), x, y, title
@@ -44,6 +45,13 @@ class Panel:
             f"xaxis{self.name}": {"domain": self.x, "anchor": f"y{self.name}"} | quiet,
             f"yaxis{self.name}": {"domain": self.y, "anchor": f"x{self.name}"} | quiet,
         }
+
+    def pictures(self) -> list[dict]:
+        """Images on this panel's axes, empty still, in the order of ``layout.images``."""
+        if self.image_number is None:
+            return []
+        place = {"xref": f"x{self.name}", "yref": f"y{self.name}", "x": 0, "y": 0, "yanchor": "top"}
+        return [place | {"sizing": "stretch", "layer": "below", "sizex": 1, "sizey": 1}]
 
     def heading(self) -> dict:
         place = {"x": self.x[0], "y": self.y[1], "xref": "paper", "yref": "paper", "xanchor": "left"}
@@ -92,12 +100,13 @@ class ClusterPanel(Panel):
         self.image_number, self.aspect = image, aspect
 
     def traces(self) -> list:
-        # The places are points that cannot be seen: they answer the mouse in front of the picture.
-        places = {"mode": "markers", "marker": {"size": 24, "opacity": 0}, "hovertemplate": "%{text}<extra></extra>"}
+        # Points that cannot be seen answer the mouse in front of the picture. As few as will do: the browser draws
+        # each of them at every step.
+        strips = {"mode": "markers", "marker": {"size": 24, "opacity": 0}, "hovertemplate": "%{text}<extra></extra>"}
         line = {"mode": "lines", **_QUIET}
         small = {"size": 10, "color": "#666666"}
         return [
-            go.Scatter(name="places", **places),
+            go.Scatter(name="strips", **strips),
             go.Scatter(name="pools", mode="text", textposition="top center", textfont=small, **_QUIET),
             go.Scatter(name="newcomer", line={"color": NOW, "width": 3}, **line),
             go.Scatter(name="followed", line={"color": FOLLOWED, "width": 2.5}, **line),
@@ -112,16 +121,11 @@ class ClusterPanel(Panel):
         axes[f"yaxis{self.name}"] |= {"constrain": "domain", "constraintoward": "middle"}
         return axes
 
-    def picture(self) -> dict:
-        """The image of the layout, empty still."""
-        place = {"xref": f"x{self.name}", "yref": f"y{self.name}", "x": 0, "y": 0, "yanchor": "top"}
-        return place | {"sizing": "stretch", "layer": "below", "sizex": 1, "sizey": 1}
-
     def show(self, history, looks):
         geometry = history.geometry
         self.looks = looks
         self.sheet = sheet = thumbnails.sheet_for(*geometry, history.image_shape, self.aspect)
-        self.drawn[0].x, self.drawn[0].y = sheet.centres().T
+        self.drawn[0].x, self.drawn[0].y = sheet.handles().T
         pools = np.arange(geometry.pools) if geometry.pools > 1 else np.arange(0)
         across = sheet.width / geometry.pools
         self.drawn[1].update(
@@ -135,7 +139,8 @@ class ClusterPanel(Panel):
         self.figure.layout.images[self.image_number].source = thumbnails.as_uri(
             cluster_picture(self.sheet, history, state, self.looks)
         )
-        self.drawn[0].text = member_texts(history, state)
+        texts = cluster_texts(history, member_texts(history, state))
+        self.drawn[0].text = [text for text in texts for _ in range(self.sheet.handles_each)]
         came = state.arrival
         self.drawn[2].x, self.drawn[2].y = ([], []) if came is None else self._slot_box(came.cluster, came.slot)
         self.drawn[3].x, self.drawn[3].y = ([], []) if followed is None else self.sheet.box(followed)
@@ -145,7 +150,7 @@ class ClusterPanel(Panel):
         return [x, x + wide, x + wide, x, x], [y, y, y + high, y + high, y]
 
     def cluster_at(self, trace, point, y):
-        return point // self.sheet.size
+        return point // self.sheet.handles_each
 
 
 def cluster_picture(sheet, history: MemoryHistory, state: MemoryState, looks: list[TaskLook]) -> np.ndarray:

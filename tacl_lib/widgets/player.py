@@ -46,7 +46,7 @@ class MemoryPlayer(View):
             ClusterPanel(1, (0, 1), (0.575, 1), "In the memory now: a strip per cluster, framed and numbered by task"),
             TimelinePanel(2, (0, 0.585), (0.185, 0.47), "Over time: the oldest task in each cluster"),
             SharePanel(3, (0, 0.585), (0, 0.135), "Share of each task in the memory"),
-            MapPanel(4, (0.625, 1), (0, 0.47), "Map: ★ newcomer, + cluster means"),
+            MapPanel(4, (0.625, 1), (0, 0.47), "Map: ★ newcomer, + cluster means", image=1),
         ]
         self.figure = assembled(self.panels, HEIGHT)
         listen(self.panels, self.follow.toggle)

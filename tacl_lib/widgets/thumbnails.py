@@ -50,10 +50,19 @@ class Sheet:
         x = GAP + column * (self.strip + GAP) + slot * self.cell[0]
         return x, SPACE + line * (self.cell[1] + SPACE)
 
-    def centres(self) -> np.ndarray:
-        """Of all places, cluster by cluster: ``[C · P, 2]``."""
-        corners = [self.corner(cluster, slot) for cluster in range(self.clusters) for slot in range(self.size)]
-        return np.array(corners) + np.array(self.cell) / 2
+    @property
+    def handles_each(self) -> int:
+        """Points of a strip that the mouse can find: one for four members."""
+        return -(-self.size // 4)
+
+    def handles(self) -> np.ndarray:
+        """These points, cluster by cluster: ``[C · handles_each, 2]``."""
+        along = (np.arange(self.handles_each) + 0.5) * self.strip / self.handles_each
+        corners = np.array([self.corner(cluster) for cluster in range(self.clusters)], float)
+        points = np.repeat(corners[:, None], self.handles_each, axis=1)
+        points[..., 0] += along
+        points[..., 1] += self.cell[1] / 2
+        return points.reshape(-1, 2)
 
     def box(self, cluster: int) -> tuple[list[float], list[float]]:
         """The outline of a strip: x and y of a closed line."""
