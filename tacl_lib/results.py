@@ -1,7 +1,7 @@
 """The store: one file per finished run, found by the hash of its spec."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -68,13 +68,12 @@ class Store:
                     yield spec, record
 
     def catalogue(self) -> dict[RunSpec, list[int]]:
-        """The seeds of each spec that has finished runs, without reading their numbers; damaged files are left out."""
+        """The seeds of each spec that has finished runs, without reading their numbers."""
         found: dict[str, tuple[RunSpec, list[int]]] = {}
         for path in sorted(self.folder.glob("*-*.parquet")):
-            if path.name.endswith(".events.parquet"):
-                continue
-            with suppress(TaclError):
-                seed, info = read_about(path)
+            about = None if path.name.endswith(".events.parquet") else _read(path, read_about)
+            if about is not None:
+                seed, info = about
                 spec = spec_from(info["spec"])
                 if path == self.path(spec, seed):
                     found.setdefault(spec.name(), (spec, []))[1].append(seed)
@@ -112,11 +111,12 @@ class Store:
 METRICS = ("average_accuracy", "first_task_accuracy", "forgetting")
 
 
-def _read(path: Path) -> Record | None:
+def _read(path: Path, reader: Callable = read_record):
+    """What the reader makes of a file; None where there is none, or where it is damaged and was set aside."""
     if not path.exists():
         return None
     try:
-        return read_record(path)
+        return reader(path)
     except TaclError as error:
         with suppress(FileNotFoundError):  # somebody else was faster
             path.replace(path.with_suffix(".damaged"))

@@ -2,7 +2,8 @@
 
 import html
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import ipywidgets
@@ -26,6 +27,7 @@ class ForgettingExplorer(View):
 
     def __init__(self, store: Store | Path | str | None = None):
         self._quiet, self._asked = False, store
+        self._heard: list[str] = []  # what the store said of damaged files
         self.group = labelled(ipywidgets.Dropdown, "Runs at", "560px")
         self.experiment = labelled(ipywidgets.Dropdown, "Experiment", "280px")
         self.dataset = labelled(ipywidgets.Dropdown, "Dataset", "260px")
@@ -71,7 +73,8 @@ class ForgettingExplorer(View):
 
     def _look_up(self) -> None:
         """Read which runs there are, and offer them; others say that they were not run."""
-        self.library, self._where = library_of(self._asked)
+        with self._listening():
+            self.library, self._where = library_of(self._asked)
         self._quiet = True
         try:
             groups = self.library.groups() or [AT_PAPER]
@@ -147,24 +150,31 @@ class ForgettingExplorer(View):
             self.figure.add_traces(wider.data[len(self.figure.data) :])
         self._draw()
         now = len(self.library.lines)
-        if not self.state.problem:
+        if "⚠" not in self.message.value:
             self.tell(f"{now} sets of runs are stored, {now - before} more than before.")
 
     def _draw(self) -> None:
         if self._quiet:
             return
-        with warnings.catch_warnings(record=True) as heard:  # of a damaged file that was set aside
-            warnings.simplefilter("always")
+        with self._listening():
             self.state = explorer_state(
                 self.library, self.group.value, *(control.value for control in self._lists), self.labels
             )
-        self._heard = [str(warning.message) for warning in heard]
         draw(self.figure, self.state, self.paper.value)
         self.source.value = _source(self._where, self.state)
         self.table.layout.height = f"{34 + 25 * len(self._available())}px"  # the same, whatever is ticked
         self.table.value = _table(self.state)
         self.settings.value = _settings(self.state)
         self._speak()
+        self._heard.clear()
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Keep what the store says of damaged files, to show it in the message line."""
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            yield
+        self._heard += [str(warning.message) for warning in heard]
 
     def _speak(self) -> None:
         """Say what is wrong with the choice, if something is."""

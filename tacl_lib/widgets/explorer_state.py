@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +13,9 @@ from tacl_lib.figures import style
 from tacl_lib.figures.parts import METRICS, mean_and_spread, mixing_spans, task_changes
 from tacl_lib.paper.published import published
 from tacl_lib.record import Record
-from tacl_lib.results import Store
+from tacl_lib.results import REFERENCE, ROOT, Store
 
-RESULTS = Path(__file__).parents[2] / "results"
-REFERENCE = RESULTS / "reference"  #: runs at the paper's settings that are part of the project
+RESULTS = ROOT / "results"  #: the user's own runs
 AT_PAPER = "the paper's settings"
 
 
@@ -69,11 +67,10 @@ class Library:
 
     def __init__(self, store: Store):
         self.store = store
+        self.lines = self._lines()  #: all runs, those at the paper's settings first, methods in the paper's order
         self._read: dict[str, list[Record]] = {}
 
-    @cached_property
-    def lines(self) -> list[Line]:
-        """All runs, those at the paper's settings first, methods in the paper's order."""
+    def _lines(self) -> list[Line]:
         lines = []
         for spec, seeds in self.store.catalogue().items():
             group, differs = group_of(spec)
