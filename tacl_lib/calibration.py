@@ -1,0 +1,209 @@
+"""The settings that the paper leaves open: which reading of them fits its numbers best.
+
+    python -m tacl_lib.calibration                the tables, from stored runs
+    python -m tacl_lib.calibration --run sgd      first make the runs of a study that are missing (hours, resumable)
+
+A study asks one method, or two, on some columns of the paper's tables, under alternatives that differ in one
+setting each. All alternatives are judged on the same cells: those that every one of them has runs for.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pandas as pd
+
+from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.execution import execute
+from tacl_lib.experiments.grid import Job
+from tacl_lib.experiments.profiles import PROFILES
+from tacl_lib.paper import METRICS, published
+from tacl_lib.results import OWN, REFERENCE, Store
+
+Column = tuple[str, str, str]  #: experiment, dataset, split
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A reading of the paper: what it changes of the profile ``paper``."""
+
+    title: str
+    run: dict = field(default_factory=dict)  #: fields of `RunSpec`
+    learner: dict = field(default_factory=dict)  #: settings of the learner
+    only: str | None = None  #: a split, if it changes nothing for the others
+
+
+@dataclass(frozen=True)
+class Study:
+    """Alternatives of some settings, tried with some methods on some columns."""
+
+    title: str
+    methods: tuple[str, ...]
+    columns: tuple[Column, ...]
+    alternatives: tuple[Alternative, ...]
+    seeds: tuple[int, ...] = (0, 1)
+
+    def job(self, alternative: Alternative, column: Column, method: str) -> Job:
+        experiment, dataset, split = column
+        if alternative.only not in (None, split):
+            alternative = AS_RUN
+        spec = PROFILES["paper"].spec(dataset, split, experiment, method, **alternative.learner)
+        return Job(replace(spec, **alternative.run), self.seeds)
+
+    def jobs(self) -> list[Job]:
+        """Everything to run, the alternatives of one column together."""
+        return [
+            self.job(alternative, column, method)
+            for method in self.methods
+            for column in self.columns
+            for alternative in self.alternatives
+        ]
+
+
+AS_RUN = Alternative("as in the profile")
+_SIX = tuple(("disjoint", d, s) for d in ("mnist", "fashion_mnist") for s in ("permutation", "rotation", "class"))
+_CLASS = tuple(("disjoint", dataset, "class") for dataset in ("fashion_mnist", "mnist"))
+
+STUDIES = {
+    "sgd": Study(
+        "Plain SGD: inputs, initialisation, momentum, validation data, rotation",
+        ("sgd",),
+        _SIX,
+        (
+            AS_RUN,
+            Alternative("inputs with mean 0, deviation 1", {"scaling": "standard"}),
+            Alternative("torch's initialisation", {"initialisation": "torch"}),
+            Alternative(
+                "torch's initialisation, mean 0, deviation 1", {"initialisation": "torch", "scaling": "standard"}
+            ),
+            Alternative("He's initialisation", {"initialisation": "he"}),
+            Alternative("momentum 0.9", learner={"momentum": 0.9}),
+            Alternative("validation on the whole test set", {"validation": "whole"}),
+            Alternative("rotation by nearest neighbour", {"interpolation": "nearest"}, only="rotation"),
+        ),
+    ),
+    "sgd_lr_adapt": Study(
+        "SGD lr adapt: inputs and initialisation",
+        ("sgd_lr_adapt",),
+        _SIX,
+        (
+            AS_RUN,
+            Alternative("inputs with mean 0, deviation 1", {"scaling": "standard"}),
+            Alternative("torch's initialisation", {"initialisation": "torch"}),
+        ),
+    ),
+    "reference_batch": Study(
+        "Reference batch of A-GEM and TA-A-GEM",
+        ("ta_agem", "agem"),
+        _CLASS,
+        (
+            AS_RUN,
+            Alternative("256 samples", learner={"reference_batch": 256}),
+            Alternative("the whole memory", learner={"reference_batch": None}),
+        ),
+    ),
+    "agem_memory": Study(
+        "A-GEM's samples a task",
+        ("agem",),
+        _CLASS,
+        (
+            AS_RUN,
+            Alternative("60 (300 for five tasks)", learner={"samples_per_task": 60}),
+            Alternative("1,000", learner={"samples_per_task": 1000}),
+        ),
+    ),
+    "ogd_memory": Study(
+        "OGD's gradients a task",
+        ("ogd",),
+        _CLASS[:1],
+        (
+            AS_RUN,
+            Alternative("60 (300 for five tasks)", learner={"samples_per_task": 60}),
+            Alternative("100", learner={"samples_per_task": 100}),
+        ),
+    ),
+    "bgd": Study(
+        "BGD: first standard deviation, sum or mean of the batch",
+        ("bgd",),
+        _CLASS[:1],
+        (
+            AS_RUN,
+            Alternative("first σ 0.02", learner={"std_init": 0.02}),
+            Alternative("mean of the batch loss", learner={"batch_loss": "mean"}),
+        ),
+        seeds=(0,),
+    ),
+    "last_task": Study(
+        "Last task of the continuous stream",
+        ("sgd",),
+        tuple(("continuous", dataset, split) for _, dataset, split in _SIX),
+        (AS_RUN, Alternative("ends with pure epochs", {"last_task": "pure"})),
+    ),
+}
+
+
+def results_of(study: Study, store: Store) -> pd.DataFrame:
+    """A row for each alternative, column, method and metric that was run: ours (mean over seeds) and the paper's."""
+    paper = published().set_index(["experiment", "dataset", "split", "method", "metric"])["value"]
+    rows = []
+    for alternative, column, method in _cells(study):
+        job = study.job(alternative, column, method)
+        found = store.summaries([job])
+        if len(found) == len(job.seeds):
+            for metric in METRICS:
+                value = paper[(*column, method, metric)]
+                rows.append((alternative.title, *column, method, metric, found[metric].mean(), value))
+    names = ["alternative", "experiment", "dataset", "split", "method", "metric", "ours", "paper"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def ranking(study: Study, store: Store) -> pd.DataFrame:
+    """The alternatives by their total error on the cells that all of them have; those without any run are left out.
+
+    Columns: alternative, cells, total_error, mean_error, largest_error.
+    """
+    results = results_of(study, store)
+    if results.empty:
+        return pd.DataFrame(columns=["alternative", "cells", "total_error", "mean_error", "largest_error"])
+    cell = ["experiment", "dataset", "split", "method", "metric"]
+    tried = results["alternative"].nunique()
+    shared = results.groupby(cell)["alternative"].transform("nunique") == tried
+    errors = (results["ours"] - results["paper"]).abs()[shared]
+    groups = errors.groupby(results.loc[shared, "alternative"], sort=False)
+    table = groups.agg(cells="count", total_error="sum", mean_error="mean", largest_error="max").reset_index()
+    return table.sort_values("total_error", ignore_index=True)
+
+
+def _cells(study: Study) -> Iterator[tuple[Alternative, Column, str]]:
+    for alternative in study.alternatives:
+        for column in study.columns:
+            for method in study.methods:
+                yield alternative, column, method
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tacl_lib.calibration", description=__doc__.split("\n")[0])
+    parser.add_argument("studies", nargs="*", help=f"some of: {', '.join(STUDIES)}; default: all")
+    parser.add_argument("--run", action="store_true", help="make the runs that are missing first")
+    parser.add_argument("--results", type=Path, help="the store; default: the reference runs, or results with --run")
+    parser.add_argument("--cluster", help="address of a Dask scheduler; default: this machine")
+    options = parser.parse_args(arguments)
+    try:
+        for name in options.studies:
+            if name not in STUDIES:
+                raise unknown_name("study", name, STUDIES)
+        folder = options.results or (OWN if options.run else REFERENCE)
+        for name in options.studies or STUDIES:
+            study = STUDIES[name]
+            if options.run:
+                execute(study.jobs(), folder, options.cluster)
+            table = ranking(study, Store(folder))
+            print(f"{study.title}\n{'not run' if table.empty else table.to_string(index=False)}\n")
+    except TaclError as error:
+        sys.exit(f"calibration: {error}")
+
+
+if __name__ == "__main__":
+    main()

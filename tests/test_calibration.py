@@ -1,0 +1,102 @@
+"""The calibration: which runs it asks for, and how it ranks readings of the paper."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacl_lib import calibration
+from tacl_lib.calibration import AS_RUN, STUDIES, Alternative, Study, ranking, results_of
+from tacl_lib.experiments.profiles import PROFILES
+from tacl_lib.paper import METRICS, published
+from tacl_lib.record import Record
+from tacl_lib.results import Store
+
+STUDY = Study(
+    "small",
+    ("sgd",),
+    (("disjoint", "mnist", "class"), ("disjoint", "mnist", "rotation")),
+    (AS_RUN, Alternative("He", {"initialisation": "he"}), Alternative("nearest", {"interpolation": "nearest"})),
+)
+
+
+def stored(store, study, alternative, column, difference):
+    """Runs whose every metric differs from the paper's by this much; two epochs of one task make any three numbers."""
+    paper = published().set_index(["experiment", "dataset", "split", "method", "metric"])["value"]
+    average, first, forgotten = (paper[(*column, "sgd", metric)] + difference for metric in METRICS)
+    # After one epoch A, after two B: first task (A + B) / 2, forgetting (A - B) / 2; a second task fixes the average.
+    a, b = first + forgotten, first - forgotten
+    other = 2 * (2 * average - a) - b
+    spec, seeds = study.job(alternative, column, "sgd")
+    for seed in seeds:
+        epochs = pd.DataFrame({"epoch": [0, 1], "task": [0, 1]})
+        accuracy = np.array([[a, np.nan], [b, other]])
+        seen = np.array([[True, False], [True, True]])
+        info = {"spec": spec.full(), "finished": "2030-01-01T00:00:00+00:00"}
+        Record(seed, epochs, accuracy, seen, np.zeros((2, 2), int), info=info).write(store.path(spec, seed))
+
+
+def test_every_study_asks_for_runs_that_exist():
+    for study in STUDIES.values():
+        assert study.alternatives[0] is AS_RUN
+        assert len({alternative.title for alternative in study.alternatives}) == len(study.alternatives)
+        for job in study.jobs():
+            assert job.spec.train_limit is None  # never a reduced run
+            for method in study.methods:
+                assert method in PROFILES["paper"].learners or job.spec.learner in study.methods
+
+
+def test_the_first_alternative_is_the_papers_profile_and_the_others_are_not():
+    for study in STUDIES.values():
+        column, method = study.columns[0], study.methods[0]
+        paper = PROFILES["paper"].spec(column[1], column[2], column[0], method)
+        specs = [study.job(alternative, column, method).spec for alternative in study.alternatives]
+        assert specs[0] == paper
+        changing = [a for a in study.alternatives if a.only in (None, column[2])]
+        assert len({study.job(a, column, method).spec.name() for a in changing}) == len(changing)
+
+
+def test_an_alternative_for_one_split_shares_the_runs_of_the_others():
+    nearest = replace(STUDY.alternatives[2], only="rotation")
+    assert STUDY.job(nearest, STUDY.columns[0], "sgd") == STUDY.job(AS_RUN, STUDY.columns[0], "sgd")
+    assert STUDY.job(nearest, STUDY.columns[1], "sgd") != STUDY.job(AS_RUN, STUDY.columns[1], "sgd")
+
+
+def test_alternatives_are_ranked_on_the_cells_that_all_have(tmp_path):
+    store = Store(tmp_path)
+    as_run, he, nearest = STUDY.alternatives
+    for alternative, differences in ((as_run, (0.02, 0.0)), (he, (-0.01, None)), (nearest, (0.03, 0.05))):
+        for column, difference in zip(STUDY.columns, differences, strict=True):
+            if difference is not None:
+                stored(store, STUDY, alternative, column, difference)
+    results = results_of(STUDY, store)
+    assert len(results) == 5 * 3
+    table = ranking(STUDY, store)
+    assert list(table["alternative"]) == ["He", "as in the profile", "nearest"]
+    assert list(table["cells"]) == [3, 3, 3]  # rotation is left out: He was not run on it
+    np.testing.assert_allclose(table["total_error"], [0.03, 0.06, 0.09], atol=1e-9)
+    np.testing.assert_allclose(table["largest_error"], [0.01, 0.02, 0.03], atol=1e-9)
+
+
+def test_a_cell_with_a_seed_missing_does_not_count(tmp_path):
+    store = Store(tmp_path)
+    stored(store, STUDY, AS_RUN, STUDY.columns[0], 0.0)
+    store.path(*[STUDY.job(AS_RUN, STUDY.columns[0], "sgd").spec, 1]).unlink()
+    assert ranking(STUDY, store).empty
+
+
+def test_an_unknown_study_is_one_sentence(capsys):
+    with pytest.raises(SystemExit) as ended:
+        calibration.main(["sdg"])
+    assert ended.value.code.startswith("calibration: unknown study 'sdg'; choose one of: sgd, ")
+
+
+def test_the_command_prints_what_there_is(tmp_path, capsys):
+    stored(Store(tmp_path), STUDIES["sgd"], AS_RUN, ("disjoint", "mnist", "class"), 0.04)
+    calibration.main(["sgd", "bgd", "--results", str(tmp_path)])
+    said = capsys.readouterr().out
+    assert "as in the profile" in said
+    assert "0.12" in said
+    assert "BGD" in said
+    assert "not run" in said
