@@ -228,7 +228,8 @@ def test_the_solution_runs_from_top_to_bottom(of, tmp_path):
     ).execute()
     text = str([cell.get("outputs") for cell in notebook.cells])
     for exercise in of.exercises:
-        assert f"✓ {exercise.name}: right in" in text
+        assert f"✓ {exercise.name}: right" in text
+    assert "widget-view" not in text, "no widgets in a graded notebook, progress bars included"
 
 
 # --- without kernels ----------------------------------------------------------------------------------------------
