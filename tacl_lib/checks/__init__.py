@@ -6,6 +6,10 @@ mistakes that it knows by name. Reading it before you have tried is like reading
 """
 
 from tacl_lib.checks.check import Check, CheckFailed
+from tacl_lib.checks.gram_projection import check_gram_projection
+from tacl_lib.checks.learning_rates import check_learning_rates
+from tacl_lib.checks.mixed_batches import check_mixed_batches
+from tacl_lib.checks.ogd_projection import check_ogd_projection
 from tacl_lib.checks.project import check_project
 from tacl_lib.checks.read_timeline import check_read_timeline
 from tacl_lib.checks.reference_gradient import check_reference_gradient
@@ -19,12 +23,20 @@ CHECKS: dict[str, Check] = {
         check_project,
         check_reference_gradient,
         check_read_timeline,
+        check_mixed_batches,
+        check_ogd_projection,
+        check_learning_rates,
+        check_gram_projection,
     )
 }
 
 __all__ = [
     "CHECKS",
     "CheckFailed",
+    "check_gram_projection",
+    "check_learning_rates",
+    "check_mixed_batches",
+    "check_ogd_projection",
     "check_project",
     "check_read_timeline",
     "check_reference_gradient",

@@ -165,10 +165,10 @@ check_learning_rates = Check(
             _variant(too_long=_at_least, too_often=_at_least),
         ),
         Mistake(
-            "off by one: the rate falls only when N_Stagnant is larger than patience", _variant(too_long=_at_least)
+            "off by one: the rate falls only when `stagnant` is larger than patience", _variant(too_long=_at_least)
         ),
         Mistake(
-            "off by one: the rate is set back only when N_Spike is larger than patience", _variant(too_often=_at_least)
+            "off by one: the rate is set back only when `spikes` is larger than patience", _variant(too_often=_at_least)
         ),
         Mistake(
             "you did not wait: the rate falls only after more than `patience` batches without progress",

@@ -133,6 +133,10 @@ check_ogd_projection = Check(
             ),
         ),
         Mistake(
+            "you projected off the model gradients one by one; they are not orthogonal, so use the basis",
+            _variant(project=lambda gradient, basis, vectors: gradient - _span(gradient, list(vectors))),
+        ),
+        Mistake(
             "your basis is not orthogonal: from each gradient, first take away its part along those before it",
             _variant(against=lambda basis: []),
         ),
@@ -141,17 +145,13 @@ check_ogd_projection = Check(
             _variant(against=lambda basis: basis[-1:]),
         ),
         Mistake(
-            "you kept a gradient that nearly depends on those before it: leave it out if what is left is no longer than "
-            "the tolerance times its length",
+            "you kept a gradient that nearly depends on those before it: leave it out if what is left is no longer "
+            "than the tolerance times its length",
             _variant(keep=lambda rest, vector, tolerance: np.linalg.norm(rest) > 0),
         ),
         Mistake(
             "the tolerance is relative: compare what is left with the tolerance times the gradient's own length",
             _variant(keep=lambda rest, vector, tolerance: np.linalg.norm(rest) > tolerance),
-        ),
-        Mistake(
-            "you projected off the model gradients one by one; they are not orthogonal, so use the basis",
-            _variant(project=lambda gradient, basis, vectors: gradient - _span(gradient, list(vectors))),
         ),
         Mistake(
             "OGD takes away the part along the basis whatever its sign; you did so only where the product is negative",
