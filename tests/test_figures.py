@@ -1,5 +1,6 @@
 """Figures: the artists hold the numbers of the records, and files are written whole and alike."""
 
+import html
 import itertools
 import re
 import time
@@ -431,3 +432,4 @@ def test_a_notebook_shows_the_picture_with_its_text():
     data, about = figure._repr_mimebundle_()
     assert data["image/png"].startswith("iVBOR")
     assert data["text/plain"] == about["image/png"]["alt"] == figure.alt
+    assert f'alt="{html.escape(figure.alt)}"' in data["text/html"]

@@ -1,6 +1,7 @@
 """A figure that carries its alternative text, and how it is written to files."""
 
 import base64
+import html
 import io
 import textwrap
 from pathlib import Path
@@ -22,8 +23,11 @@ class Picture(Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         png = base64.b64encode(_bytes(self, "png", self.alt)).decode()
-        size = {"width": round(self.get_figwidth() * 90)}
-        return {"image/png": png, "text/plain": self.alt}, {"image/png": size | {"alt": self.alt}}
+        width = round(self.get_figwidth() * 90)
+        # JupyterLab shows the HTML, the only form whose alternative text it keeps; others take the image.
+        page = f'<img alt="{html.escape(self.alt)}" width="{width}" src="data:image/png;base64,{png}">'
+        about = {"image/png": {"width": width, "alt": self.alt}}
+        return {"text/html": page, "image/png": png, "text/plain": self.alt}, about
 
 
 def new_picture(

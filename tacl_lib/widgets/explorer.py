@@ -91,9 +91,7 @@ class ForgettingExplorer(View):
         chosen = (self.experiment.value, self.dataset.value, self.split.value)
         places = [line.place for line in lines]
         if places and (first or None in chosen) and chosen not in places:
-            chosen = min(
-                places, key=lambda place: [_rank(name, value) for name, value in zip(_USUAL, place, strict=True)]
-            )
+            chosen = min(places, key=lambda place: (-places.count(place), *map(_rank, _USUAL, place)))  # most to see
         for name, control, value in zip(_USUAL, self._lists, chosen, strict=True):
             run = {getattr(line.spec, name) for line in lines}
             known = [*_USUAL[name], *sorted(run - set(_USUAL[name]))]
