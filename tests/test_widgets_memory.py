@@ -5,6 +5,7 @@ import io
 import json
 from types import SimpleNamespace
 
+import ipywidgets
 import numpy as np
 import pytest
 import torch
@@ -435,6 +436,33 @@ def plain(value):
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items() if key != "buffer"}
     return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def test_the_browser_hears_of_a_figure_when_it_is_complete():
+    player = widgets.memory_player()
+    assert player.comm is player.figure.comm is None
+    player._repr_mimebundle_()
+    assert player.comm is not None
+    assert player.figure.comm is not None
+    boxed = widgets.memory_builder()
+    ipywidgets.VBox([boxed])  # not shown itself, but in something that will be
+    assert boxed.comm is not None
+    assert boxed.figure.comm is not None
+
+
+def test_an_update_does_not_take_from_a_trace_what_another_is_given(player, monkeypatch):
+    """In a batch each attribute is named for all traces that change; those that keep theirs must not lose it."""
+    sent = []
+    monkeypatch.setattr(
+        "plotly.basewidget.BaseFigureWidget._send_update_msg", lambda self, *message: sent.append(message)
+    )
+    player.playback.go(150)
+    player.playback.go(151)
+    styles, _, numbers, _ = sent[-1]
+    names = [player.figure.data[number].name for number in numbers]
+    colours = dict(zip(names, styles["marker.color"], strict=True))
+    assert {"members", "means"} <= set(colours)
+    assert colours["means"] == "#ffffff"
 
 
 def test_no_edit_names_an_attribute_and_its_parent_at_once(player, monkeypatch):

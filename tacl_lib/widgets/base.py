@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import anywidget
 import ipywidgets
 import plotly.graph_objects as go
+from plotly.basedatatypes import Undefined
 
 from tacl_lib.errors import TaclError
 from tacl_lib.figures import style
@@ -24,7 +25,31 @@ STILL_DPI = 80  #: a still picture 11 inches wide is 880 pixels wide and some 10
 FONT = '"DejaVu Sans", "Segoe UI", "Helvetica Neue", Arial, sans-serif'
 
 
-class View(ipywidgets.VBox):
+class Late:
+    """A widget that the browser hears of only when it is shown or put into something that is.
+
+    Plotly's figures load slowly there, and what is sent meanwhile may come too late for the first picture; opened
+    late, a figure arrives complete.
+    """
+
+    _asked_to_open = False
+
+    def ask_to_open(self) -> None:
+        self._asked_to_open = True
+        self.open()
+
+    def open(self) -> None:
+        if self._asked_to_open and self.comm is None:
+            super().open()
+
+    @property
+    def model_id(self) -> str:
+        """Asked for by whatever this is put into."""
+        self.ask_to_open()
+        return super().model_id
+
+
+class View(Late, ipywidgets.VBox):
     """A widget of the kit: what it is, its controls and figures, a message line; and a still picture of its state.
 
     Where no front end can show it (nbconvert, papermill, a plain viewer), the picture stands in for it.
@@ -67,8 +92,7 @@ class View(ipywidgets.VBox):
                 self.tell("")
 
     def _repr_mimebundle_(self, **kwargs):
-        for figure in _figures(self):
-            figure.send_state(["_widget_data", "_widget_layout"])
+        self.ask_to_open()
         picture = self.still()
         buffer = io.BytesIO()
         with style.applied():
@@ -82,7 +106,7 @@ class View(ipywidgets.VBox):
 
 def figure_widget(figure: go.Figure | None = None, height: int = 400, **layout) -> go.FigureWidget:
     """A plotly figure for a view, as wide as there is room; change it inside ``with fig.batch_update():`` only."""
-    widget = go.FigureWidget(figure)
+    widget = Figure(figure)
     widget.update_layout(
         template="plotly_white",
         height=height,
@@ -97,18 +121,35 @@ def figure_widget(figure: go.Figure | None = None, height: int = 400, **layout) 
     )
     widget.update_layout(**layout)
     widget._config = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
-    # A new view in the browser (shown again, page reloaded) starts from these two, which plotly fills only once, when
-    # the figure is made. Bound to the living dictionaries they are never out of date; a `View` sends them when shown.
-    widget._widget_data, widget._widget_layout = widget._data, widget._layout
+    widget.bind_state()
     return widget
 
 
-def _figures(box: ipywidgets.Box) -> Iterator[go.FigureWidget]:
-    for child in box.children:
-        if isinstance(child, go.FigureWidget):
-            yield child
-        elif isinstance(child, ipywidgets.Box):
-            yield from _figures(child)
+class Figure(Late, go.FigureWidget):
+    """A plotly figure whose later views in the browser show what its first one shows."""
+
+    def bind_state(self) -> None:
+        """A new view (shown again, page reloaded) starts from these two, which plotly fills only once, when the figure
+        is made. Bound to the living dictionaries they are never out of date.
+        """
+        self._widget_data, self._widget_layout = self._data, self._layout
+
+    def _send_update_msg(self, restyle_data, relayout_data, trace_indexes=None, source_view_id=None):
+        # A batch names each attribute for all its traces, and says "undefined" for those that keep theirs. Views leave
+        # these alone, but the model, from which the next view is made, loses them: so say what they have.
+        for name, values in restyle_data.items():
+            for number, value in enumerate(values):
+                if value is Undefined:
+                    values[number] = _within(self._data[trace_indexes[number]], name)
+        super()._send_update_msg(restyle_data, relayout_data, trace_indexes, source_view_id)
+
+
+def _within(properties: dict, name: str) -> object:
+    """The value of e.g. ``"marker.color"``, or `Undefined`."""
+    value = properties
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return Undefined if value is None else value
 
 
 class Fitting(anywidget.AnyWidget):
