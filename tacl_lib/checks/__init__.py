@@ -5,7 +5,10 @@ so that a check starts at once. Each holds a reference that is written in anothe
 mistakes that it knows by name. Reading it before you have tried is like reading the last page of a detective story.
 """
 
+from tacl_lib.checks.add_sample import check_add_sample
 from tacl_lib.checks.check import Check, CheckFailed
+from tacl_lib.checks.choose_leaver import check_choose_leaver
+from tacl_lib.checks.count_held import check_count_held
 from tacl_lib.checks.gram_projection import check_gram_projection
 from tacl_lib.checks.learning_rates import check_learning_rates
 from tacl_lib.checks.mixed_batches import check_mixed_batches
@@ -14,6 +17,7 @@ from tacl_lib.checks.project import check_project
 from tacl_lib.checks.read_timeline import check_read_timeline
 from tacl_lib.checks.reference_gradient import check_reference_gradient
 from tacl_lib.checks.run_metrics import check_run_metrics
+from tacl_lib.checks.ta_agem_step import check_ta_agem_step
 
 #: the check of each exercise by the name of its function, in the order of the sets
 CHECKS: dict[str, Check] = {
@@ -27,12 +31,19 @@ CHECKS: dict[str, Check] = {
         check_ogd_projection,
         check_learning_rates,
         check_gram_projection,
+        check_add_sample,
+        check_count_held,
+        check_ta_agem_step,
+        check_choose_leaver,
     )
 }
 
 __all__ = [
     "CHECKS",
     "CheckFailed",
+    "check_add_sample",
+    "check_choose_leaver",
+    "check_count_held",
     "check_gram_projection",
     "check_learning_rates",
     "check_mixed_batches",
@@ -41,4 +52,5 @@ __all__ = [
     "check_read_timeline",
     "check_reference_gradient",
     "check_run_metrics",
+    "check_ta_agem_step",
 ]
