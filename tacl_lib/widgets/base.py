@@ -19,6 +19,7 @@ from plotly.basedatatypes import Undefined
 from tacl_lib.errors import TaclError
 from tacl_lib.figures import style
 from tacl_lib.figures.picture import Picture
+from tacl_lib.widgets.light_figure import LightFigure
 
 WIDTH = 1160  #: pixels that a view takes at most; JupyterLab leaves about 900 to 1,160 of 1,280
 STILL_DPI = 80  #: a still picture 11 inches wide is 880 pixels wide and some 100 kB large
@@ -125,7 +126,7 @@ def figure_widget(figure: go.Figure | None = None, height: int = 400, **layout) 
     return widget
 
 
-class Figure(Late, go.FigureWidget):
+class Figure(Late, LightFigure):
     """A plotly figure whose later views in the browser show what its first one shows."""
 
     def bind_state(self) -> None:

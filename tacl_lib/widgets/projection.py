@@ -25,8 +25,6 @@ class ProjectionPlayground(View):
 
     def _enter(self, change) -> None:
         self.tell("")
-        # The browser makes a new view of the figure, from what it was last sent of these two.
-        self._rooms[change.new].figure.send_state(["_widget_data", "_widget_layout"])
         self._room.children = [self._rooms[change.new]]
 
     def still(self) -> Picture:

@@ -73,8 +73,7 @@ class Notebook:
 
     def control(self, label: str):
         """The widget (slider, drop-down list, check box …) with this label."""
-        described = self.page.locator(".widget-label", has_text=_exactly(label))
-        return self.page.locator(".jupyter-widgets").filter(has=described).last
+        return self.page.locator(".widget-label", has_text=_exactly(label)).first.locator("xpath=..")
 
     def press(self, label: str, *keys: str) -> None:
         """Focus the slider with this label and press keys: ``press("step", "End", "ArrowLeft")``."""
