@@ -8,6 +8,7 @@ import numpy as np
 from tacl_lib.widgets.base import button, labelled, row
 
 INTERVAL = 120  #: milliseconds between two steps while playing
+UNKNOWN = 10**9  #: steps
 PLAYED = 25_000  #: milliseconds that a whole run plays, at first
 
 
@@ -21,7 +22,11 @@ class Playback:
         self.play = ipywidgets.ToggleButton(layout={"width": "84px", "margin": "2px 6px 2px 0"})
         self.play.observe(lambda _: self._name_play(), "value")
         self._name_play()
-        self.slider = labelled(ipywidgets.IntSlider, "Step", readout_format=",d", tooltip="Step of the training")
+        # The End key goes to the end of the range that a slider was first shown with, or to its present end if that
+        # comes first: hence the large range of a slider that is shown before there is anything to slide over.
+        self.slider = labelled(
+            ipywidgets.IntSlider, "Step", readout_format=",d", tooltip="Step of the training", max=UNKNOWN
+        )
         self.slider.layout.flex, self.slider.layout.min_width = "1 1 260px", "260px"
         self.back = button("", "step-backward", "Go back to the arrival before", "38px")
         self.forward = button("", "step-forward", "Go on to the next arrival", "38px")

@@ -24,12 +24,13 @@ def builder(lab):
 
 
 def traces(model, name: str) -> list[dict]:
-    return [trace for trace in model.data if trace.get("name") == name]
+    """The traces with this name; none while plotly is still loading."""
+    return [trace for trace in getattr(model, "data", []) if trace.get("name") == name]
 
 
 def at_step(step: int):
     """Whether all cursors of a figure stand at a step."""
-    return lambda model: {trace["x"][0] for trace in traces(model, "cursor")} == {step + 0.5}
+    return lambda model: {trace["x"][0] for trace in traces(model, "cursor") if trace.get("x")} == {step + 0.5}
 
 
 def step_in_words(notebook) -> int:
@@ -132,7 +133,7 @@ def test_a_page_that_is_reloaded_shows_the_present_step(lab):
 def test_the_builder_fills_two_memories_before_your_eyes(builder):
     builder.click("Run")
     figure = builder.figure()
-    seen = figure.wait_for(lambda model: traces(model, "cursor")[0].get("x"), "a memory that fills")
+    seen = figure.wait_for(lambda model: any(t.get("x") for t in traces(model, "cursor")), "a memory that fills")
     early = traces(seen, "cursor")[0]["x"][0]
     model = figure.wait_for(at_step(313), "the end of the stream")
     assert early <= 313.5
