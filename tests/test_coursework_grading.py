@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 COURSEWORK = ROOT / "coursework"
 SETS = read_sets(COURSEWORK / "source")
 of_each_set = pytest.mark.parametrize("of", [pytest.param(of, id=of.name) for of in SETS])
-TIMEOUT = 10
+TIMEOUT = 30
 
 
 def solved(of: ProblemSet):

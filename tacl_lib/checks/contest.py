@@ -106,7 +106,7 @@ class Contest(Check):
         """For students: fresh streams. Says by how much it won, or raises CheckFailed."""
         streams = list(self.cases(np.random.default_rng(seed)))
         gain = self._contest(answer, streams)
-        print(f"✓ {self.name}: the error is {gain:.0%} below FIFO's on {len(streams)} fresh streams.")
+        print(f"✓ {self.name}: right, the error is {gain:.0%} below FIFO's on {len(streams)} fresh streams.")
 
     def beats(self, answer: Callable, streams: list[Stream]) -> None:
         """For test cells: these streams. Raises CheckFailed."""
