@@ -112,7 +112,8 @@ class OgdSpace(ipywidgets.HBox):
                 disc = _disc(basis) if len(basis) == 2 else []
                 drawn[f"{name} plane"].update(**_points(disc), visible=len(basis) == 2)
                 drawn[f"{name} line"].update(_points([-REACH * basis[0], REACH * basis[0]] if len(basis) == 1 else []))
-                drawn[f"{name} name"].update(_points([0.93 * REACH * basis[-1]] if len(basis) in (1, 2) else []))
+                rim = (0.93 if name == "free" else -0.93) * REACH  # the span is named in front, what is free behind
+                drawn[f"{name} name"].update(_points([rim * basis[-1]] if len(basis) in (1, 2) else []))
 
     def still(self) -> Picture:
         """The same state as a matplotlib figure."""

@@ -6,7 +6,8 @@ from tacl_lib.results import REFERENCE
 
 CELLS = [
     "from tacl_lib.widgets import forgetting_explorer, projection_playground, scheduler_lab",
-    "projection_playground()",
+    # Changed after it was shown, while the browser is still loading: nothing of that may be lost.
+    "playground = projection_playground()\ndisplay(playground)\nplayground.agem.example.value = 'no conflict'",
     "scheduler_lab()",
     f"forgetting_explorer({str(REFERENCE)!r})",
 ]
@@ -18,6 +19,8 @@ def notebook(lab):
     with lab.open(CELLS) as opened:
         for number in (PLAYGROUND, LAB, EXPLORER):
             opened.figure(number).wait_for(lambda model: model.data and "annotations" in model.layout, "all figures")
+        late = "a change that was made while the figure was loading"
+        opened.figure(PLAYGROUND).wait_for(lambda model: not drawn(model, "removed")["x"], late)
         yield opened
 
 
