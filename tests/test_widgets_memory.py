@@ -24,7 +24,7 @@ from tacl_lib.widgets import base, thumbnails
 from tacl_lib.widgets.filling import Filling
 from tacl_lib.widgets.history import MemoryHistory, cluster_texts, member_texts
 from tacl_lib.widgets.map_panel import map_state
-from tacl_lib.widgets.panels import share_labels
+from tacl_lib.widgets.time_panels import share_labels
 
 SPEC = RunSpec(dataset="digits", split="class", epochs=2, train_limit=60, test_limit=10, hidden=(8,))
 

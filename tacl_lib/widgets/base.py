@@ -201,7 +201,9 @@ def caption(height: int = 26) -> ipywidgets.HTML:
 
 def said_in(line: ipywidgets.HTML, text: str) -> None:
     """Write plain text into a caption."""
-    line.value = f'<div style="line-height:24px;font-size:14px;color:{style.INK}">{html.escape(text)}</div>'
+    one_line = "line-height:24px;font-size:14px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
+    said = html.escape(text)
+    line.value = f'<div title="{said}" style="{one_line};color:{style.INK}">{said}</div>'
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ from tacl_lib.widgets.board import assembled, key, listen
 from tacl_lib.widgets.choices import POLICY_TITLES, Choice
 from tacl_lib.widgets.filling import Filling
 from tacl_lib.widgets.history import MemoryHistory
-from tacl_lib.widgets.panels import ClusterPanel, Panel, SharePanel, TimelinePanel
+from tacl_lib.widgets.panels import ClusterPanel, Panel
 from tacl_lib.widgets.playback import Follow, Playback
 from tacl_lib.widgets.stills import builder_still, empty_still
+from tacl_lib.widgets.time_panels import SharePanel, TimelinePanel
 
 HEIGHT = 660
 NOTHING = "nothing"

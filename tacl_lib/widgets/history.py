@@ -152,7 +152,7 @@ class MemoryHistory:
         if came.step < state.step:
             return f"nothing entered; at step {came.step:,} {text}."
         if came.nearest not in (None, came.cluster):
-            text += f", though the mean of cluster {came.nearest} was nearer"
+            text += f", though cluster {came.nearest} was nearer"
         return f"{text}."
 
     def story(self, cluster: int, state: MemoryState) -> str:

@@ -8,9 +8,10 @@ from tacl_lib.widgets.base import TaskLook, View, caption, row, said_in, task_lo
 from tacl_lib.widgets.board import assembled, key, listen
 from tacl_lib.widgets.history import MemoryHistory
 from tacl_lib.widgets.map_panel import MapPanel
-from tacl_lib.widgets.panels import ClusterPanel, Panel, SharePanel, TimelinePanel
+from tacl_lib.widgets.panels import ClusterPanel, Panel
 from tacl_lib.widgets.playback import Follow, Playback
 from tacl_lib.widgets.stills import empty_still, player_still
+from tacl_lib.widgets.time_panels import SharePanel, TimelinePanel
 
 HEIGHT = 720
 HINT = "Click a cluster in any view, or choose one in “Follow”, and see it in all of them."

@@ -14,7 +14,8 @@ from tacl_lib.widgets import thumbnails
 from tacl_lib.widgets.base import TaskLook
 from tacl_lib.widgets.history import MemoryHistory, MemoryState
 from tacl_lib.widgets.map_panel import map_state
-from tacl_lib.widgets.panels import FOLLOWED, NOW, cluster_picture, share_labels
+from tacl_lib.widgets.panels import FOLLOWED, NOW, cluster_picture
+from tacl_lib.widgets.time_panels import share_labels
 
 
 def empty_still(sentence: str) -> Picture:
