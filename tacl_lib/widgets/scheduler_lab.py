@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import ipywidgets
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from tacl_lib.figures import style
-from tacl_lib.figures.picture import Picture, finished, new_picture
-from tacl_lib.widgets.base import View, button, caption, figure_widget, labelled, row, said_in
+from tacl_lib.figures.picture import Picture
+from tacl_lib.widgets.base import View, button, caption, labelled, row, said_in
+from tacl_lib.widgets.scheduler_figure import draw, empty_figure, still
 from tacl_lib.widgets.scheduler_state import STEPS, Constants, Curve, answer
 
 OWN = "your own"
@@ -18,7 +16,6 @@ STEP = 0.05  #: of a point
 POINTS = 7
 PLACES = np.linspace(0, STEPS - 1, POINTS).round().astype(int)
 VISIBLE = 0.97  #: a factor with which something happens in a few hundred steps
-LOSS, BEST, RATE, STAGNANT, SPIKES = "#004c94", "#555555", "#7a1f00", "#8a5a00", "#5e1c4c"
 
 CURVES = {
     "learn, then a plateau": Curve((2.2, 0.7, 0.3, 0.25, 0.25, 0.25, 0.25), noise=0.02),
@@ -37,7 +34,7 @@ class SchedulerLab(View):
     def __init__(self):
         self._quiet = False
         self._make_controls()
-        self.figure = _empty_figure()
+        self.figure = empty_figure(len(PLACES))
         self.figure.layout.on_change(self._dragged, "annotations")
         self.figure.data[0].on_click(self._clicked)
         self.words, self.summary = caption(50), caption(50)
@@ -172,41 +169,13 @@ class SchedulerLab(View):
         said_in(self.words, self.answer.sentence(self.step.value))
         self._quiet = True
         try:
-            with self.figure.batch_update():
-                for trace in self.figure.data:
-                    trace.update(_TRACES[trace.name](self.answer))
-                self.figure.layout.shapes[0].update(x0=self.step.value, x1=self.step.value)
-                self.figure.layout.shapes[1].y0 = self.figure.layout.shapes[1].y1 = self.patience.value
-                self.figure.layout.yaxis2.range = _room(self.answer.rate)
-                self.figure.layout.yaxis3.range = [0, max(self.patience.value, 5) * 1.35]
-                heights = np.array(curve.points) + curve.rise(PLACES)
-                for mark, place, height in zip(self.figure.layout.annotations, PLACES, heights, strict=True):
-                    mark.update(x=int(place), y=float(height))
+            heights = np.array(curve.points) + curve.rise(PLACES)
+            draw(self.figure, self.answer, self.step.value, list(zip(PLACES.tolist(), heights.tolist(), strict=True)))
         finally:
             self._quiet = False
 
     def still(self) -> Picture:
-        """The same state as a matplotlib figure."""
-        shown, step = self.answer, np.arange(STEPS)
-        with style.applied():
-            picture = new_picture(10, 7, title="A loss curve, and the learning rate of the paper's scheduler")
-            axes = picture.subplots(3, sharex=True, height_ratios=[2, 1.2, 1.2])
-            axes[0].plot(step, shown.loss, color=LOSS, lw=1, label="loss")
-            axes[0].plot(step, shown.best, "--", color=BEST, label="best")
-            axes[0].plot(
-                step, shown.best + shown.constants.reset_threshold, ":", color=BEST, label="… + reset threshold"
-            )
-            axes[1].step(step, shown.rate, color=RATE, where="post", label="learning rate")
-            axes[1].plot(step[shown.reset], shown.rate[shown.reset], "^", color=RATE, ms=9, label="reset")
-            axes[2].step(step, shown.stagnant, color=STAGNANT, where="post", label="N_stagnant")
-            axes[2].step(step, shown.spikes, "--", color=SPIKES, where="post", label="N_spike")
-            axes[2].axhline(shown.constants.patience, color=style.FAINT, ls=":", label="patience")
-            for ax, name in zip(axes, ("loss", "learning rate", "counters"), strict=True):
-                ax.axvline(self.step.value, color=style.FAINT)
-                ax.set_ylabel(name)
-                ax.legend(loc="upper right", frameon=False, ncols=3)
-            axes[2].set_xlabel("step")
-        return finished(picture, f"Three charts over {STEPS} steps: loss, learning rate, counters. {shown.summary()}")
+        return still(self.answer, self.step.value)
 
 
 #: Upright sliders keep room for their labels and numbers, however low they are.
@@ -214,99 +183,12 @@ _UPRIGHT = (
     "<style>.tacl-upright .slider-container{flex:1 1 40px!important;min-height:0}"
     ".tacl-upright .widget-label,.tacl-upright .widget-readout{flex:none!important}</style>"
 )
-_STEP = np.arange(STEPS)
-
-#: What each trace shows of an answer; the loss comes first, for clicks.
-_TRACES = {
-    "loss": lambda a: {"y": a.loss},
-    "Best": lambda a: {"y": a.best},
-    "Best + reset threshold": lambda a: {"y": a.best + a.constants.reset_threshold},
-    "learning rate": lambda a: {"y": a.rate},
-    "lowered": lambda a: {"x": _STEP[a.lowered], "y": a.rate[a.lowered]},
-    "reset": lambda a: {"x": _STEP[a.reset], "y": a.rate[a.reset]},
-    "N_stagnant": lambda a: {"y": a.stagnant},
-    "N_spike": lambda a: {"y": a.spikes},
-}
 
 
 def _aligned(kind: type[ipywidgets.Widget], label: str, **settings) -> ipywidgets.Widget:
     control = labelled(kind, label, "390px", **settings)
     control.style.description_width = "125px"
     return control
-
-
-def _room(rates: np.ndarray) -> list[float]:
-    """A range that shows every change of the rate, however small."""
-    low, high = float(rates.min()), float(rates.max())
-    margin = 0.12 * (high - low) or 0.05 * high
-    return [low - margin, high + margin]
-
-
-def _empty_figure() -> go.FigureWidget:
-    figure = make_subplots(3, 1, shared_xaxes=True, vertical_spacing=0.045, row_heights=[0.46, 0.27, 0.27])
-    stairs = {"shape": "hv"}
-    lines = {
-        "loss": (1, {"color": LOSS, "width": 1.6}),
-        "Best": (1, {"color": BEST, "width": 2, "dash": "6px,3px"} | stairs),
-        "Best + reset threshold": (1, {"color": BEST, "width": 1.5, "dash": "2px,3px"} | stairs),
-        "learning rate": (2, {"color": RATE, "width": 2} | stairs),
-        "N_stagnant": (3, {"color": STAGNANT, "width": 1.6} | stairs),
-        "N_spike": (3, {"color": SPIKES, "width": 2.4, "dash": "5px,2px"} | stairs),
-    }
-    marks = {
-        "lowered": {"color": RATE, "symbol": "triangle-down", "size": 6},
-        "reset": {"color": RATE, "symbol": "star", "size": 14, "line": {"color": "white", "width": 1}},
-    }
-    for name in _TRACES:
-        if name in marks:
-            figure.add_scatter(name=name, mode="markers", marker=marks[name], hoverinfo="skip", row=2, col=1)
-        else:
-            place, line = lines[name]
-            number = "%{y:.6f}" if name == "learning rate" else "%{y:.3~f}"
-            text = f"{name} {number}<extra></extra>"
-            figure.add_scatter(x=_STEP, name=name, mode="lines", line=line, hovertemplate=text, row=place, col=1)
-    widget = figure_widget(
-        figure,
-        height=450,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "itemclick": False},
-        margin={"l": 84, "r": 16, "t": 44, "b": 40},
-        hovermode="x",
-        shapes=[
-            {"type": "line", "xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1}
-            | {"line": {"color": style.INK, "width": 1}},
-            {"type": "line", "xref": "paper", "yref": "y3", "x0": 0, "x1": 1, "y0": 5, "y1": 5}
-            | {"line": {"color": style.FAINT, "width": 1.5, "dash": "dot"}},
-        ],
-        annotations=[_handle() for _ in PLACES],
-    )
-    widget.update_xaxes(range=[-4, STEPS + 3], fixedrange=True, showgrid=False)
-    widget.update_yaxes(fixedrange=True, zeroline=False, automargin=False)
-    widget.update_layout(
-        xaxis3_title="step (one batch each)",
-        yaxis={"title": "loss", "range": [-0.15, 3.6], "dtick": 1},
-        yaxis2={"title": "learning rate", "tickformat": ".3~e", "nticks": 4},
-        yaxis3={"title": "counters", "nticks": 4},
-    )
-    # The points of the curve are texts that can be dragged.
-    widget._config = widget._config | {"edits": {"annotationPosition": True}}
-    return widget
-
-
-def _handle() -> dict:
-    return {
-        "text": "<b>↕</b>",
-        "showarrow": False,
-        "xref": "x",
-        "yref": "y",
-        "x": 0,
-        "y": 0,
-        "font": {"size": 13, "color": LOSS},
-        "bgcolor": "rgba(255,255,255,0.85)",
-        "bordercolor": LOSS,
-        "borderwidth": 1.2,
-        "borderpad": 1,
-    }
 
 
 def scheduler_lab() -> SchedulerLab:
