@@ -27,11 +27,9 @@ def dot(left: Gradient, right: Gradient) -> torch.Tensor:
     return products(left, right).sum((1, 2))
 
 
-def split(gradient: Gradient, count: int) -> tuple[Gradient, Gradient]:
-    """The first ``count`` terms of a gradient, and the others."""
-    first = Gradient(*([tensor[:, :count] for tensor in part] for part in gradient))
-    others = Gradient(*([tensor[:, count:] for tensor in part] for part in gradient))
-    return first, others
+def terms(gradient: Gradient, start: int, stop: int | None = None) -> Gradient:
+    """The terms of a gradient from ``start`` to before ``stop``: views, not copies."""
+    return Gradient(*([tensor[:, start:stop] for tensor in part] for part in gradient))
 
 
 def scaled(gradient: Gradient, factor: torch.Tensor) -> Gradient:

@@ -102,7 +102,7 @@ def test_products_dot_scaled_split_and_dense_are_those_of_vectors(shape):
     assert torch.equal(dense_terms(left), u)  # scaled() made something new
 
     for count in range(n + 1):
-        first, others = gradients.split(left, count)
+        first, others = gradients.terms(left, 0, count), gradients.terms(left, count)
         assert torch.equal(dense_terms(first), u[:, :count])
         assert torch.equal(dense_terms(others), u[:, count:])
 
@@ -167,7 +167,7 @@ def test_also_with_duplicated_members(seed):
     """The same gradient three times: K is singular, and its ridge must give the projection all the same."""
     rng = np.random.default_rng(seed)
     pool = make_pool(rng, 6)
-    first, _ = gradients.split(pool.members, 3)
+    first = gradients.terms(pool.members, 0, 3)
     pool.extend(first)
     pool.extend(first)
     assert worst_overlap(pool, rng) < 1e-5

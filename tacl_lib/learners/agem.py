@@ -7,6 +7,7 @@ from tacl_lib.learners.base import Step, TaskAwareLearner, check_positive, regis
 from tacl_lib.learners.reference import agem_step, draw
 from tacl_lib.network import Network
 from tacl_lib.randomness import Uniforms
+from tacl_lib.rows import Rows
 
 
 @register
@@ -29,6 +30,7 @@ class Agem(TaskAwareLearner):
         check_positive(samples_per_task=samples_per_task, reference_batch=reference_batch)
         self.samples_per_task, self.reference_batch = samples_per_task, reference_batch
         self.steps = 0
+        self._rows = Rows(network.runs, network.device)
         self._remember(
             torch.zeros(network.runs, 0, network.sizes[0], device=network.device),
             torch.zeros(network.runs, 0, dtype=torch.int64, device=network.device),
@@ -50,8 +52,7 @@ class Agem(TaskAwareLearner):
             raise TaclError("A-GEM has no reference batch before its first task has ended: call end_task first.")
         filled = torch.ones_like(self.memory_y, dtype=torch.bool)
         places, weight = draw(filled, self.reference_batch, self._uniforms(self.steps))
-        run = torch.arange(len(places), device=places.device).unsqueeze(1)
-        return self.memory_x[run, places], self.memory_y[run, places], weight
+        return self._rows.read(self.memory_x, places), self._rows.read(self.memory_y, places), weight
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
         self.network.loss_gradient(x, y)  # refuses what would fail at a later step

@@ -2,7 +2,7 @@
 
 import torch
 
-from tacl_lib.gradients import products, scaled, split
+from tacl_lib.gradients import products, terms
 from tacl_lib.learners.base import Step
 from tacl_lib.network import Network
 
@@ -31,15 +31,15 @@ def agem_step(
     losses, gradient = network.loss_gradient(
         torch.cat([x, reference_x], dim=1), torch.cat([y, reference_y], dim=1), weights
     )
-    _, reference = split(gradient, count)
+    reference = terms(gradient, count)
     overlaps = products(gradient, reference)
     overlap = overlaps[:, :count].sum((1, 2))  # ⟨g, g_ref⟩
     square = overlaps[:, count:].sum((1, 2))  # ⟨g_ref, g_ref⟩
     conflict = overlap < 0
-    coefficient = torch.where(conflict, overlap / square, 0.0)
-    factor = torch.ones_like(weights)
-    factor[:, count:] = -coefficient.unsqueeze(1)
-    network.add(scaled(gradient, factor), -rate)
+    factor = torch.where(conflict, -overlap / square, 0.0)
+    for delta in reference.deltas:  # views: the terms in ``gradient`` change with them
+        delta.mul_(factor.view(-1, 1, 1))
+    network.add(gradient, -rate)
     return Step(losses[:, :count].sum(1), rate, conflict)
 
 

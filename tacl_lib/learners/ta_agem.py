@@ -7,6 +7,7 @@ from tacl_lib.learners.reference import agem_step, draw
 from tacl_lib.memory import Geometry, sample_memory
 from tacl_lib.network import Network
 from tacl_lib.randomness import Uniforms
+from tacl_lib.rows import Rows
 
 
 @register
@@ -47,23 +48,26 @@ class TaAgem(Learner):
         # Per step: which sample of the batch, where chance puts it, and a key for each place.
         width = 2 + self.geometry.capacity
         self._uniforms = Uniforms(network.seeds, "memory", width, network.device)
-        self._run = torch.arange(network.runs, device=network.device)
+        self._rows = Rows(network.runs, network.device)
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         uniform = self._uniforms(self.steps)
-        store = self.memory.store
-        places, weight = draw(self.memory.filled, self.reference_batch, uniform[:, 2:])
-        run = self._run.unsqueeze(1)
-        step = agem_step(self.network, self.rate, x, y, store.x[run, places], store.y[run, places], weight)
+        step = agem_step(self.network, self.rate, x, y, *self.reference(uniform[:, 2:]))
         if self.sampling.due(self.steps):
             step = step._replace(stored=self._remember(x, y, uniform[:, 0], uniform[:, 1]))
         self.steps += 1
         return step
 
+    def reference(self, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """M̃: samples, labels and their weights; the largest of the random keys ``[R, capacity]`` are drawn."""
+        places, weight = draw(self.memory.filled, self.reference_batch, keys)
+        store = self.memory.store
+        return self._rows.read(store.x, places), self._rows.read(store.y, places), weight
+
     def _remember(self, x: torch.Tensor, y: torch.Tensor, which: torch.Tensor, where: torch.Tensor) -> Stored:
         """Add one sample of the batch, drawn at random, to the pool of its class."""
         chosen = (which * x.shape[1]).long()
-        sample, label = x[self._run, chosen], y[self._run, chosen]
+        sample, label = self._rows.read(x, chosen), self._rows.read(y, chosen)
         pool = label if self.pool_per_class else torch.zeros_like(label)
         return Stored(chosen, self.memory.add((sample, label), pool, where))
 

@@ -14,7 +14,7 @@ class Memory:
         self.policy = policy_named(policy)
         #: how often each cluster was added to, int64 ``[R, clusters of all pools]``
         self.added = torch.zeros(runs, geometry.pools * geometry.clusters, dtype=torch.int64, device=device)
-        self._run = torch.arange(runs, device=device)
+        self._one = torch.ones(runs, 1, dtype=torch.int64, device=device)
         self._slots = torch.arange(geometry.size, device=device)
 
     @property
@@ -33,7 +33,7 @@ class Memory:
         )
         # Counted even when turned away, so that a reservoir knows how many it has seen; a place that is
         # full stays full.
-        self.added[self._run, placement.cluster] += 1
+        self.added.scatter_add_(1, placement.cluster.unsqueeze(1), self._one)
         place = placement.cluster * self.geometry.size + placement.slot
         self.store.put(place, item, placement.kept, self.filled)
         return placement

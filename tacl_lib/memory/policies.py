@@ -86,17 +86,21 @@ def policy_named(name: str) -> Policy:
 
 def _into_cluster(geometry: Geometry, added: torch.Tensor, pool: torch.Tensor, chosen: torch.Tensor) -> Placement:
     """A new cluster while the pool has one, else the chosen one; its oldest member leaves when it is full."""
-    run = torch.arange(len(pool), device=pool.device)
-    opened = (added.view(-1, geometry.pools, geometry.clusters)[run, pool] > 0).sum(1)
-    within = torch.where(opened < geometry.clusters, opened, chosen)
+    # The first Q arrivals of a pool open its clusters, so their number is that of the arrivals until then.
+    arrived = _added_to_pool(geometry, added, pool)
+    within = torch.where(arrived < geometry.clusters, arrived, chosen)
     cluster = pool * geometry.clusters + within
     # A ring: the newcomer number n of a cluster stands at n mod P, which is where the oldest one stood.
-    return Placement(cluster, added[run, cluster] % geometry.size, None)
+    return Placement(cluster, _of_each(added, cluster) % geometry.size, None)
 
 
 def _added_to_pool(geometry: Geometry, added: torch.Tensor, pool: torch.Tensor) -> torch.Tensor:
-    run = torch.arange(len(pool), device=pool.device)
-    return added.view(-1, geometry.pools, geometry.clusters)[run, pool].sum(1)
+    return _of_each(added.unflatten(1, (geometry.pools, geometry.clusters)).sum(2), pool)
+
+
+def _of_each(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Entry ``index [R]`` of each run's row in a table ``[R, n]``."""
+    return table.gather(1, index.unsqueeze(1)).squeeze(1)
 
 
 def _into_pool(geometry: Geometry, pool: torch.Tensor, place: torch.Tensor, kept) -> Placement:

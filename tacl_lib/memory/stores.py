@@ -4,6 +4,7 @@ import torch
 
 from tacl_lib.gradient_pool import Candidate, GradientPool
 from tacl_lib.memory.policies import Geometry
+from tacl_lib.rows import Rows
 
 
 class SampleStore:
@@ -15,26 +16,26 @@ class SampleStore:
         self.x = torch.zeros(runs, clusters * geometry.size, features, device=device)
         self.y = torch.zeros(runs, clusters * geometry.size, dtype=torch.int64, device=device)
         self.means = torch.zeros(runs, clusters, features, device=device)  #: μ
-        self._run = torch.arange(runs, device=device)
+        self._rows = Rows(runs, device)
 
     def distances(self, item: tuple[torch.Tensor, torch.Tensor], pool: torch.Tensor, filled) -> torch.Tensor:
         """‖z - μ_q‖² to the clusters of the item's pool: ``[R, Q]``."""
-        of_pool = self.means.unflatten(1, (self.geometry.pools, self.geometry.clusters))[self._run, pool]
+        of_pool = self._rows.read(self.means.unflatten(1, (self.geometry.pools, self.geometry.clusters)), pool)
         return of_pool.sub_(item[0].unsqueeze(1)).square_().sum(2)
 
     def put(self, place: torch.Tensor, item: tuple[torch.Tensor, torch.Tensor], kept, filled) -> None:
         """Store ``(x [R, features], y [R])`` at ``place [R]`` and recompute the mean of its cluster."""
-        run, size = self._run, self.geometry.size
+        rows, size = self._rows, self.geometry.size
         x, y = item
         if kept is not None:
-            x = torch.where(kept.unsqueeze(1), x, self.x[run, place])
-            y = torch.where(kept, y, self.y[run, place])
-        self.x[run, place] = x
-        self.y[run, place] = y
+            x = torch.where(kept.unsqueeze(1), x, rows.read(self.x, place))
+            y = torch.where(kept, y, rows.read(self.y, place))
+        rows.write(self.x, place, x)
+        rows.write(self.y, place, y)
         cluster = torch.div(place, size, rounding_mode="floor")
-        members = self.x.unflatten(1, (-1, size))[run, cluster]  # empty places hold zeros
-        count = filled.unflatten(1, (-1, size))[run, cluster].sum(1, keepdim=True)
-        self.means[run, cluster] = members.sum(1) / count
+        members = rows.read(self.x.unflatten(1, (-1, size)), cluster)  # empty places hold zeros
+        count = rows.read(filled.unflatten(1, (-1, size)), cluster).sum(1, keepdim=True)
+        rows.write(self.means, cluster, members.sum(1) / count)
 
     def state(self) -> dict[str, torch.Tensor]:
         return {"x": self.x, "y": self.y, "means": self.means}
