@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from tacl_lib.bench import versions
+from tacl_lib.calibration import STUDIES, ranking
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.experiments.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS
@@ -136,7 +138,28 @@ def page(evidence: Evidence) -> str:
         if (experiment, dataset, split) not in set(evidence.columns())
     ]
     parts += ["### Not run", ", ".join(without) + "." if without else "Every column has runs."]
+    parts += ["## What was tried", *_tried(evidence.store)]
+    speed = versions.stored()
+    if speed:
+        parts += ["## Speed of the engine", versions.table(speed), versions.caption(speed)]
     return "\n\n".join(parts) + "\n"
+
+
+def _tried(store: Store) -> Iterator[str]:
+    """The studies of open settings that have runs: each alternative with its error."""
+    yield (
+        "Each alternative changes one setting that the paper leaves open; its error is the sum of the distances to the "
+        "paper's numbers over the cells that all alternatives of a study have. `python -m tacl_lib.calibration --run "
+        "NAME` makes the runs of a study; [notebook 09](../../notebooks/09_calibration.ipynb) explains them."
+    )
+    for name, study in STUDIES.items():
+        table = ranking(study, store)
+        if len(table) > 1:
+            yield f"**{study.title}** (`{name}`, seeds {', '.join(map(str, study.seeds))})"
+            yield _markdown(table.round(3).rename(columns=lambda column: column.replace("_", " ")))
+    missing = [name for name, study in STUDIES.items() if len(ranking(study, store)) < 2]
+    if missing:
+        yield f"Not run yet: {', '.join(missing)}."
 
 
 def short(evidence: Evidence) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacl_lib.bench import measure, report, rows, stored
+from tacl_lib.bench import measure, report, rows, stored, versions
 from tacl_lib.bench.__main__ import main
 from tacl_lib.bench.contenders import PlainBgd, PlainSgd, set_parameters
 from tacl_lib.errors import TaclError
@@ -217,3 +217,21 @@ def test_a_race_gives_seconds_of_one_run_and_turns_round():
     times = measure.race([contender("a", 0.1, 5), contender("b", 0.5, 1)], effort)
     assert times == {"a": pytest.approx([0.02] * 2), "b": pytest.approx([0.5] * 2)}
     assert calls[-4:] == ["a", "b", "b", "a"]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="earlier versions come from git")
+def test_versions_of_the_engine_take_turns():
+    effort = measure.Effort(rounds=2, seconds=0.01, stored=(), fill=0)
+    found = versions.compared("HEAD", effort, ("sgd", "agem"))
+    assert list(found["rows"]) == ["sgd", "agem"]
+    for row in found["rows"].values():
+        times = row["raw_seconds"]
+        assert len(times["ours"]) == len(times["theirs"]) == 2
+        assert min(*times["ours"], *times["theirs"]) > 0
+        assert row["ours"] == pytest.approx(1 / np.median(times["ours"]))
+    assert found["before"] == found["now"]
+    assert found["now"] in versions.caption(found)
+    speed = found["rows"]["agem"]["theirs"]
+    assert f"| `agem` | {speed:,.0f} |" in versions.table(found)
+    with pytest.raises(TaclError, match="git archive failed"):
+        versions.compared("no-such-commit", effort, ("sgd",))

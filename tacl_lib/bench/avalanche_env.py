@@ -1,6 +1,5 @@
 """Avalanche as a contender: its environment, and the process that makes its steps."""
 
-import json
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +10,7 @@ from pathlib import Path
 import torch
 
 from tacl_lib.bench.measure import Contender
+from tacl_lib.bench.processes import last_line, process
 from tacl_lib.errors import TaclError
 
 VERSION = "0.6.0"
@@ -26,39 +26,14 @@ METHOD = (
 def avalanche(environment: Path = ENVIRONMENT):
     """The contender, with ``versions`` of its environment; a `TaclError` says why it cannot be had."""
     python = _prepared(environment)
-    log = environment / "bench.log"
-    with log.open("w") as errors:
-        # -P keeps the folder of the script, with modules of the kit, out of its imports.
-        process = subprocess.Popen(
-            [python, "-P", Path(__file__).with_name("avalanche_side.py").resolve()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
+    # -P keeps the folder of the script, with modules of the kit, out of its imports.
+    command = [python, "-P", Path(__file__).with_name("avalanche_side.py").resolve()]
+    with process("Avalanche", command, environment / "bench.log") as (versions, ask):
 
-    def answer() -> dict:
-        line = process.stdout.readline()
-        if not line:
-            raise TaclError(f"Avalanche stopped ({_last_line(log)}).")
-        return json.loads(line)
+        def block(count: int) -> float:
+            return ask({"threads": torch.get_num_threads(), "steps": count})["seconds"]
 
-    def block(count: int) -> float:
-        request = {"threads": torch.get_num_threads(), "steps": count}
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        return answer()["seconds"]
-
-    try:
-        versions = answer()
         yield Contender("avalanche", block), versions
-    finally:
-        process.stdin.close()  # the other side ends by itself then
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        process.stdout.close()
 
 
 def _prepared(environment: Path) -> Path:
@@ -80,11 +55,6 @@ def _prepared(environment: Path) -> Path:
         command = [python, "-m", "pip", "install", "--disable-pip-version-check", f"avalanche-lib=={VERSION}"]
         failed = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
     if failed:
-        raise TaclError(f"avalanche-lib {VERSION} could not be installed ({_last_line(log)}).")
+        raise TaclError(f"avalanche-lib {VERSION} could not be installed ({last_line(log)}).")
     stamp.touch()
     return python
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1].strip() if lines else "no reason given"
