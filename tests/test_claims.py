@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacl_lib.paper import findings, published_runs
+from tacl_lib.paper import METHODS, findings, published_runs
 from tacl_lib.paper.claims import Finding, Part
 from tacl_lib.record import Record
 
@@ -72,6 +72,57 @@ def test_better_must_be_significant():
     assert about(findings(runs(slight)), "class split of MNIST").verdict == "does not hold"
     del clear["disjoint", "mnist", "class", "bgd"]
     assert about(findings(runs(clear)), "class split of MNIST").verdict == "holds, as far as tested"
+
+
+def test_a_run_that_diverged_or_stands_alone_decides_nothing():
+    cells = {("disjoint", "mnist", "class", method): (0.80, 0.3) for method in ("sgd", "sgd_lr_adapt", "bgd")}
+    cells |= {("disjoint", "mnist", "class", method): (0.90, 0.1) for method in ("ta_ogd", "ta_agem")}
+    table = runs(cells)
+    table.loc[(table["method"] == "bgd") & (table["seed"] == 2), "average_accuracy"] = np.nan
+    finding = about(findings(table), "class split of MNIST")
+    assert [part.holds for part in finding.parts] == [True, True, None] * 2
+    alone = runs(cells)
+    alone = alone[(alone["method"] != "sgd") | (alone["seed"] == 0)]
+    assert [part.holds for part in about(findings(alone), "class split of MNIST").parts] == [None, True, True] * 2
+
+    alike = {("disjoint", "mnist", "permutation", method): (0.8, 0.1) for method in METHODS}
+    table = runs(alike)
+    assert about(findings(table), "no remarkable").verdict == "holds, as far as tested"
+    table.loc[table["method"] == "bgd", "average_accuracy"] = np.nan
+    assert about(findings(table), "no remarkable").verdict == "not tested"
+
+
+def test_a_winner_must_be_clear():
+    cells = {("disjoint", "fashion_mnist", "rotation", method): (0.60, 0.3) for method in METHODS}
+    for accuracy, verdict in ((0.70, "holds"), (0.6005, "does not hold")):
+        cells["disjoint", "fashion_mnist", "rotation", "ta_agem"] = (accuracy, 0.1)
+        assert about(findings(runs(cells)), "rotation of Fashion").verdict == verdict
+
+
+def test_less_forgetting_must_be_significant():
+    cells = {
+        ("disjoint", "mnist", "rotation", "sgd"): (0.6, 0.4),
+        ("disjoint", "mnist", "rotation", "ta_ogd"): (0.6, 0.3),
+    }
+    table = runs(cells)
+    table["forgetting"] += 0.01 * table["seed"]
+    assert [part.holds for part in about(findings(table), "forget significantly less").parts] == [
+        True,
+        None,
+        None,
+        None,
+    ]
+    table.loc[table["method"] == "ta_ogd", "forgetting"] += 0.095
+    assert next(part.holds for part in about(findings(table), "forget significantly less").parts) is False
+
+
+def test_blurred_boundaries_may_help_but_not_harm():
+    for blurred, verdict in ((0.9, "holds"), (0.79, "holds"), (0.76, "does not hold")):
+        cells = {
+            ("disjoint", "svhn", "class", "ta_ogd"): (0.8, 0.1),
+            ("continuous", "svhn", "class", "ta_ogd"): (blurred, 0),
+        }
+        assert about(findings(runs(cells)), "just as well").verdict == f"{verdict}, as far as tested"
 
 
 def test_continuous_is_compared_with_disjoint():

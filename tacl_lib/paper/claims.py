@@ -7,6 +7,7 @@ par" get the number that is written beside them here.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import pandas as pd
 
@@ -26,7 +27,7 @@ LIKE_MNIST, COLOURED = ("mnist", "fashion_mnist", "notmnist"), ("cifar10", "svhn
 class Part:
     """One thing that a claim says."""
 
-    holds: bool | None  #: None: not tested, as a run is missing
+    holds: bool | None  #: None: not tested, as runs are missing or diverged
     numbers: str
 
 
@@ -60,9 +61,10 @@ class Results:
         self._groups = {key: group for key, group in runs.groupby(keys, sort=False)}
 
     def values(self, dataset: str, split: str, method: str, metric="average_accuracy", experiment="disjoint"):
-        """One number per run; empty where nothing was run."""
+        """One number per run; empty where nothing was run, or where a run diverged: that is no number to compare."""
         group = self._groups.get((experiment, dataset, split, method))
-        return [] if group is None else list(group[metric])
+        values = [] if group is None else list(group[metric])
+        return values if all(map(isfinite, values)) else []
 
     def mean(self, *cell: str, **of: str) -> float | None:
         values = self.values(*cell, **of)
@@ -83,13 +85,26 @@ def findings(runs: pd.DataFrame, study: dict[tuple[str, float], Sequence[Record]
         (f"On CIFAR10 and SVHN the two are comparable to BGD (within {COMPARABLE})", _like_bgd),
         (f"On permutation no remarkable differences between methods (all within {LITTLE})", _permutation_alike),
         ("SGD forgets little on permutation (less than on rotation and on class split)", _sgd_on_permutation),
-        ("On rotation A-GEM, which is told the tasks, is best of all", _agem_on_rotation),
-        ("On rotation of MNIST and NOT MNIST the two reduce SGD's forgetting", _less_forgetting_on_rotation),
-        ("On rotation of Fashion MNIST TA-A-GEM is the best task-agnostic method", _best_on_rotation),
-        ("On class split of MNIST the two beat the other task-agnostic methods", _best_on_class),
+        ("On rotation A-GEM, which is told the tasks, is significantly best of all", _agem_on_rotation),
+        (
+            "On rotation of MNIST and NOT MNIST the two forget significantly less than SGD",
+            _less_forgetting_on_rotation,
+        ),
+        (
+            "On rotation of Fashion MNIST TA-A-GEM is significantly the best task-agnostic method",
+            _best_on_rotation,
+        ),
+        (
+            "On class split of MNIST the two are significantly better than the other task-agnostic ones",
+            _best_on_class,
+        ),
         (f"On class split of Fashion MNIST TA-A-GEM is on par with A-GEM (within {ON_PAR})", _on_par_fashion),
-        (f"On class split of NOT MNIST TA-OGD is on par with A-GEM (within {ON_PAR})", _on_par_notmnist),
+        (
+            f"On class split of NOT MNIST TA-OGD is best of the task-agnostic and on par with A-GEM (within {ON_PAR})",
+            _crown_on_notmnist,
+        ),
         (f"Continuous change gives about the same average accuracy (within {COMPARABLE})", _continuous_alike),
+        (f"With blurred boundaries the two fare just as well (at most {COMPARABLE} lower)", _not_lower_when_blurred),
     ]
     found = [Finding(claim, tuple(parts(results))) for claim, parts in claims]
     return [*found, *_about_clusters(study or {})]
@@ -133,9 +148,7 @@ def _agem_on_rotation(results: Results) -> Iterator[Part]:
 def _less_forgetting_on_rotation(results: Results) -> Iterator[Part]:
     for dataset in ("mnist", "notmnist"):
         for method in OURS:
-            ours, sgd = (results.mean(dataset, "rotation", m, metric="forgetting") for m in (method, "sgd"))
-            numbers = f"{DATASETS[dataset]}: {METHODS[method]} {_number(ours)}, SGD {_number(sgd)}"
-            yield Part(None if None in (ours, sgd) else ours < sgd, numbers)
+            yield _significantly_better(results, dataset, "rotation", method, "sgd", "forgetting")
 
 
 def _best_on_rotation(results: Results) -> Iterator[Part]:
@@ -152,7 +165,8 @@ def _on_par_fashion(results: Results) -> Iterator[Part]:
     yield _near(results, ("fashion_mnist", "class", "ta_agem"), ("fashion_mnist", "class", "agem"), ON_PAR)
 
 
-def _on_par_notmnist(results: Results) -> Iterator[Part]:
+def _crown_on_notmnist(results: Results) -> Iterator[Part]:
+    yield _best(results, "notmnist", "class", "ta_ogd", AGNOSTIC)
     yield _near(results, ("notmnist", "class", "ta_ogd"), ("notmnist", "class", "agem"), ON_PAR)
 
 
@@ -162,6 +176,16 @@ def _continuous_alike(results: Results) -> Iterator[Part]:
             for method in methods_in("continuous"):
                 cell = (dataset, split, method)
                 yield _near(results, cell, cell, COMPARABLE, experiment="continuous")
+
+
+def _not_lower_when_blurred(results: Results) -> Iterator[Part]:
+    for dataset in DATASETS:
+        for split in _SPLITS:
+            for method in OURS:
+                cell = (dataset, split, method)
+                part = _near(results, cell, cell, COMPARABLE, experiment="continuous")
+                blurred, clear = results.mean(*cell, experiment="continuous"), results.mean(*cell)
+                yield part if part.holds is None else Part(blurred >= clear - COMPARABLE, part.numbers)
 
 
 def _about_clusters(study: dict[tuple[str, float], Sequence[Record]]) -> Iterator[Finding]:
@@ -186,12 +210,13 @@ def _about_clusters(study: dict[tuple[str, float], Sequence[Record]]) -> Iterato
 _SPLITS = ("permutation", "rotation", "class")
 
 
-def _significantly_better(results: Results, dataset: str, split: str, method: str, rival: str) -> Part:
-    ours, theirs = (results.values(dataset, split, m) for m in (method, rival))
-    numbers = f"{DATASETS[dataset]} {split}: {METHODS[method]} {_mean(ours)}, {METHODS[rival]} {_mean(theirs)}"
-    if not ours or not theirs:
-        return Part(None, numbers)
-    return Part(not_worse([ours, theirs]) == [True, False], numbers)
+def _significantly_better(
+    results: Results, dataset: str, split: str, method: str, rival: str, metric: str = "average_accuracy"
+) -> Part:
+    cells = [results.values(dataset, split, m, metric=metric) for m in (method, rival)]
+    ours, theirs = map(_mean, cells)
+    numbers = f"{DATASETS[dataset]} {split}: {METHODS[method]} {ours}, {METHODS[rival]} {theirs}"
+    return Part(_alone_at_the_top(cells, metric) == 0 if _can_be_tested(cells) else None, numbers)
 
 
 def _near(results: Results, left: tuple, right: tuple, limit: float, experiment: str = "disjoint") -> Part:
@@ -204,9 +229,22 @@ def _near(results: Results, left: tuple, right: tuple, limit: float, experiment:
 
 
 def _best(results: Results, dataset: str, split: str, method: str, among: tuple[str, ...]) -> Part:
-    means = {name: results.mean(dataset, split, name) for name in among}
-    numbers = f"{DATASETS[dataset]} {split}: " + ", ".join(f"{METHODS[m]} {_number(v)}" for m, v in means.items())
-    return Part(None if None in means.values() else max(means, key=means.get) == method, numbers)
+    """The method is best, and no other is as good by Welch's test."""
+    cells = [results.values(dataset, split, name) for name in among]
+    numbers = f"{DATASETS[dataset]} {split}: "
+    numbers += ", ".join(f"{METHODS[name]} {_mean(cell)}" for name, cell in zip(among, cells, strict=True))
+    return Part(_alone_at_the_top(cells) == among.index(method) if _can_be_tested(cells) else None, numbers)
+
+
+def _can_be_tested(cells: Sequence[Sequence[float]]) -> bool:
+    """A single run has no deviation, so nothing can be said of significance."""
+    return all(len(cell) >= 2 for cell in cells)
+
+
+def _alone_at_the_top(cells: Sequence[Sequence[float]], metric: str = "average_accuracy") -> int | None:
+    """Which of the cells is significantly better than each of the others; None if none is."""
+    among_the_best = not_worse(cells, higher_is_better=metric != "forgetting")
+    return among_the_best.index(True) if sum(among_the_best) == 1 else None
 
 
 def _number(value: float | None) -> str:
