@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(given["hidden"], int):
             given["hidden"] = (given["hidden"],)
         spec = RunSpec(**given, learner_settings=dict(pairs))
-        stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *settings])
+        stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *settings, spec.name()])
         checkpoint = None if out is None else out / f"{stem}.checkpoint"
 
         def deliver(records):
@@ -47,7 +47,8 @@ def main(arguments: list[str] | None = None) -> None:
     results = [summary(record.accuracy, record.seen) for record in records]
     for name in results[0]:
         values = [result[name] for result in results]
-        print(f"{name:20s} {np.mean(values):.3f} ± {np.std(values):.3f}   {' '.join(f'{v:.3f}' for v in values)}")
+        spread = np.std(values, ddof=1) if len(values) > 1 else 0  # over runs, as in the tables
+        print(f"{name:20s} {np.mean(values):.3f} ± {spread:.3f}   {' '.join(f'{v:.3f}' for v in values)}")
     print(f"{'wall time':20s} {records[0].info['wall_seconds_of_stack']:.0f} s for {len(seeds)} runs in one stack")
 
 

@@ -145,18 +145,23 @@ STUDIES = {
 
 
 def results_of(study: Study, store: Store) -> pd.DataFrame:
-    """A row for each alternative, column, method and metric that was run: ours (mean over seeds) and the paper's."""
+    """A row for each alternative, column, method and metric that was run: ours (mean over seeds) and the paper's.
+
+    An alternative that changes nothing for a column shares its runs there; one without any run of its own is left out.
+    """
     paper = published().set_index(["experiment", "dataset", "split", "method", "metric"])["value"]
-    rows = []
+    rows, tried = [], {AS_RUN.title}
     for alternative, column, method in _cells(study):
         job = study.job(alternative, column, method)
         found = store.summaries([job])
         if len(found) == len(job.seeds):
+            if job.spec.name() != study.job(AS_RUN, column, method).spec.name():
+                tried.add(alternative.title)
             for metric in METRICS:
                 value = paper[(*column, method, metric)]
                 rows.append((alternative.title, *column, method, metric, found[metric].mean(), value))
     names = ["alternative", "experiment", "dataset", "split", "method", "metric", "ours", "paper"]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame([row for row in rows if row[0] in tried], columns=names)
 
 
 def ranking(study: Study, store: Store) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.experiments.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS
 from tacl_lib.files import write_whole
-from tacl_lib.paper import DATASETS, agreement, findings, make_cells, methods_in, published_runs
+from tacl_lib.paper import DATASETS, PAPER_RUNS, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.readme import replaced_block
 from tacl_lib.record import Record
@@ -73,11 +73,16 @@ class Evidence:
             for job in jobs
         }
 
+    def complete(self) -> pd.DataFrame:
+        """The runs of cells that have as many as the paper's: fewer decide no claim."""
+        cell = ["experiment", "dataset", "split", "method"]
+        return self.runs[self.runs.groupby(cell)["seed"].transform("size") >= PAPER_RUNS]
+
     def claims(self) -> pd.DataFrame:
-        """Each claim with the verdict on our numbers, and on the paper's own."""
+        """Each claim with the verdict on our numbers (of cells with five runs), and on the paper's own."""
         by_paper = {finding.claim: finding.verdict for finding in findings(published_runs())}
         rows = []
-        for finding in findings(self.runs, self.study()):
+        for finding in findings(self.complete(), self.study()):
             numbers = "; ".join(part.numbers for part in finding.parts if part.holds is not None)
             rows.append((finding.claim, finding.verdict, finding.tested, by_paper[finding.claim], numbers or "–"))
         names = ["claim of section 4", "our runs", "parts that hold", "the paper's own tables", "our numbers"]
@@ -116,8 +121,9 @@ def page(evidence: Evidence) -> str:
     """The whole page as Markdown."""
     parts = [
         "# What holds of the paper, at its own settings",
-        "Made by `python -m tacl_lib.evidence --write` from the runs in this folder, and from nothing else: one file "
-        "for each run, with its settings, versions, commit, machine, wall time and date. Numbers are means over "
+        "Made by `python -m tacl_lib.evidence --write` from the runs in this folder: one file for each run, with its "
+        "settings, versions, commit, machine, wall time and date (and the last section from `figures/engine.json`). "
+        "Claims are judged on cells with five runs. Numbers are means over "
         "epochs, then runs, ± standard deviation over runs; the paper's are in brackets.",
         f"**{evidence.line()}**",
         "## Claims",
@@ -127,9 +133,12 @@ def page(evidence: Evidence) -> str:
         evidence.settings(),
         "## Numbers",
     ]
+    notes = evidence.store.notes(evidence.jobs)
     for column in evidence.columns():
         experiment, dataset, split = column
         parts += [f"### {DATASETS[dataset]}, {split} split, {experiment}", evidence.column(column, more=True)]
+        if dataset in notes:
+            parts.append(f"Not the published data: {notes[dataset]}.")
     without = [
         f"{DATASETS[dataset]} {split} ({experiment})"
         for dataset in PAPER_DATASETS
@@ -183,7 +192,10 @@ def _options(column: tuple[str, str, str], method: str) -> str:
 
 
 def _pair(cell: pd.Series) -> str:
-    return f"{cell['ours']:.3f} ± {cell['std']:.3f} ({cell['paper']:.3f})"
+    if pd.isna(cell["ours"]):
+        return f"diverged ({cell['paper']:.3f})"
+    spread = "" if pd.isna(cell["std"]) else f" ± {cell['std']:.3f}"
+    return f"{cell['ours']:.3f}{spread} ({cell['paper']:.3f})"
 
 
 def _made(records: Sequence[Record]) -> str:

@@ -1,7 +1,7 @@
 """Where jobs are executed: on this machine's cores or GPUs, or on any Dask cluster.
 
 A job may be killed at any moment: it goes on from its checkpoint, here or on another worker. Two
-reproductions that share a folder do not repeat each other's work: a lock per job makes one wait.
+reproductions that share a folder do not repeat each other's work: a lock per job (a spec and its seeds) makes one wait.
 """
 
 import os

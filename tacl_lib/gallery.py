@@ -19,6 +19,7 @@ from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.experiments.grid import EXPERIMENTS, experiment_jobs, study_dataset, study_jobs
 from tacl_lib.experiments.profiles import METHODS, PROFILES, SAMPLING_RATES, SPLITS, Profile, profile_named
 from tacl_lib.figures import clustering_diagram, result_figure, save, strategy_diagram, study_figure, timeline_figure
+from tacl_lib.paper import DATASETS
 from tacl_lib.record import Record
 from tacl_lib.results import ROOT, Store, default_store
 
@@ -75,6 +76,11 @@ class Gallery:
         reasons = dict.fromkeys(SPLITS, self.missing[dataset]) if dataset in self.missing else None
         return result_figure(runs, dataset=dataset, experiment=experiment, reasons=reasons, reduced=self.reduced)
 
+    @property
+    def _study_title(self) -> str:
+        dataset = study_dataset(self.profile, self.datasets)
+        return f"{DATASETS.get(dataset, dataset)} class split"
+
     def _study_runs(self) -> dict[tuple[str, float], list[Record]]:
         jobs = study_jobs(self.profile, study_dataset(self.profile, self.datasets), self.seeds)
         settings = [job.spec.learner_settings for job in jobs]
@@ -84,12 +90,15 @@ class Gallery:
         }
 
     def _study(self) -> Figure:
-        return study_figure(self._study_runs(), reduced=self.reduced)
+        title = f"TA-A-GEM with and without clustering, {self._study_title}"
+        return study_figure(self._study_runs(), title=title, reduced=self.reduced)
 
     def _contents(self, rate: float, policies: Mapping[str, str]) -> Figure:
         runs = self._study_runs()
         panels = {title: next(iter(runs[policy, rate]), None) for title, policy in policies.items()}
-        return timeline_figure(panels, title=f"Cluster contents, sampling rate {rate:g}", reduced=self.reduced)
+        return timeline_figure(
+            panels, title=f"Cluster contents, {self._study_title}, sampling rate {rate:g}", reduced=self.reduced
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -6,6 +6,7 @@ import platform
 import subprocess
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +21,13 @@ from tacl_lib.files import write_whole
 from tacl_lib.memory import EventLog, Geometry
 
 _PARQUET = {"compression": "zstd", "write_page_checksum": True}  # a flipped bit is noticed when it is read
+
+
+class DamagedFile(TaclError):
+    """A result file that is there and can be read, but does not hold a record."""
+
+    def __init__(self, path: Path, reason: str):
+        super().__init__(f"the result file {path} is damaged ({reason}); delete it and run again.")
 
 
 @dataclass(frozen=True)
@@ -77,12 +85,11 @@ def read_record(path: Path) -> Record:
             about["seed"], epochs, **blocks, events=events, diverged_at=about["diverged_at"], info=about["info"]
         )
     except FileNotFoundError as error:
-        missing = path if not Path(path).exists() else _events_path(path)
-        raise TaclError(f"there is no result file {missing}; run it again.") from error
+        if Path(path).exists():
+            raise DamagedFile(path, f"there is no result file {_events_path(path)} with its events") from error
+        raise TaclError(f"there is no result file {path}; run it again.") from error
     except (OSError, pa.ArrowException, LookupError, TypeError, ValueError) as error:
-        raise TaclError(
-            f"the result file {path} is damaged ({_first_line(error)}); delete it and run again."
-        ) from error
+        raise _what_is_wrong(path, error) from error
 
 
 def read_about(path: Path) -> tuple[int, dict]:
@@ -91,9 +98,7 @@ def read_about(path: Path) -> tuple[int, dict]:
         about = json.loads(pq.read_schema(path).metadata[b"tacl"])
         return about["seed"], about["info"]
     except (OSError, pa.ArrowException, LookupError, TypeError, ValueError) as error:
-        raise TaclError(
-            f"the result file {path} is damaged ({_first_line(error)}); delete it and run again."
-        ) from error
+        raise _what_is_wrong(path, error) from error
 
 
 def circumstances(device: object, **more: object) -> dict:
@@ -104,18 +109,29 @@ def circumstances(device: object, **more: object) -> dict:
         | {"python": platform.python_version(), "tacl": __version__},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "device": str(device),
-        "commit": _commit(),
+        "commit": commit(),
         **more,
     }
 
 
-def _commit() -> str:
-    """The commit of the project, with a + where files were changed since; "unknown" outside a checkout."""
+@cache
+def commit() -> str:
+    """The commit of the project, with a + where files were changed since; "unknown" outside a checkout.
+
+    Asked once in a process, by `train` before the first step: what is committed during a long run is not what runs.
+    """
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return "unknown"
+
+
+def _what_is_wrong(path: Path, error: Exception) -> TaclError:
+    """An error with a number comes from the system: rights, the disk, the network; it says nothing of the file."""
+    if getattr(error, "errno", None):
+        return TaclError(f"the result file {path} cannot be read ({_first_line(error)}); mend that and try again.")
+    return DamagedFile(path, _first_line(error))
 
 
 def _events_path(path: Path) -> Path:

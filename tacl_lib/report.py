@@ -12,14 +12,15 @@ import pandas as pd
 
 from tacl_lib.errors import TaclError
 from tacl_lib.evidence import Evidence
-from tacl_lib.experiments.grid import EXPERIMENTS, Job
+from tacl_lib.experiments.grid import EXPERIMENTS, Job, table_jobs
 from tacl_lib.experiments.profiles import Profile
 from tacl_lib.files import write_whole
-from tacl_lib.paper import CITATION, SETTINGS, agreement, make_cells
+from tacl_lib.paper import CITATION, SETTINGS, agreement, make_cells, specs_of_settings
 from tacl_lib.record import circumstances
 from tacl_lib.results import METRICS, REFERENCE, Store
 from tacl_lib.tables import comparison_table, result_table, table_of_settings, to_html
 
+_CHOSEN = ("dataset", "learner")
 _LONG_AGO = "2000-01-01T00:00:00+00:00"  #: for records made before they said when
 
 _STYLE = """
@@ -53,13 +54,14 @@ def write_report(build: Path, figures: Path, profile: Profile, jobs: Sequence[Jo
     """
     plan = json.loads((build / "plan.json").read_text(encoding="utf-8"))
     reduced = f"REDUCED ({profile.reduction})" if profile.reduction else None
-    of_tables = [job for job in jobs if "policy" not in job.spec.learner_settings]
+    of_tables = table_jobs(profile, *({getattr(job.spec, of): None for job in jobs} for of in _CHOSEN), jobs[0].seeds)
     cells = make_cells(store.summaries(of_tables), reduced=reduced, reasons=plan["missing"])
+    specs = specs_of_settings(profile)
     sections = {
         "Summary": _summary(cells, reduced, plan["missing"]),
-        "Tables": _tables(cells, reduced, plan["missing"]),
+        "Tables": _tables(cells, reduced, plan["missing"], store.notes(of_tables)),
         "Figures": _figures(figures),
-        "Settings": "".join(to_html(table_of_settings(name, jobs[0].spec, reduced=reduced)) for name in SETTINGS),
+        "Settings": "".join(to_html(table_of_settings(name, specs[name], reduced=reduced)) for name in SETTINGS),
         "What holds of the paper": _claims(store if profile.name == "paper" else Store(REFERENCE)),
         "Machine and times": _times(build, jobs, store, times),
     }
@@ -95,11 +97,11 @@ def _summary(cells: pd.DataFrame, reduced: str | None, missing: dict[str, str]) 
     return "".join(parts)
 
 
-def _tables(cells: pd.DataFrame, reduced: str | None, missing: dict[str, str]) -> str:
+def _tables(cells: pd.DataFrame, reduced: str | None, missing: dict[str, str], notes: dict[str, str]) -> str:
     parts = []
     for experiment in EXPERIMENTS:
         for metric in METRICS:
-            given = {"reduced": reduced, "reasons": missing}
+            given = {"reduced": reduced, "reasons": missing, "notes": notes}
             parts.append(to_html(result_table(cells, experiment, metric, **given)))
             comparison = to_html(comparison_table(cells, experiment, metric, **given))
             parts.append(f"<details><summary>ours, paper, difference, verdict</summary>{comparison}</details>")

@@ -17,10 +17,12 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
 from tqdm.auto import tqdm
 
 from tacl_lib.data import available, load
@@ -149,20 +151,40 @@ def _execute_all(notebooks: list[tuple[str, str, dict]], build: Path, jobs: list
         futures: set[Future] = {
             pool.submit(_execute, name, build / f"{copy}.ipynb", parameters) for name, copy, parameters in notebooks
         }
-        while futures:
-            finished, futures = wait(futures, timeout=1, return_when=FIRST_COMPLETED)
-            left = [job for job in todo if store.missing(job.spec, job.seeds)]
-            bar.n = round(sum(map(seconds, todo)) - sum(map(seconds, left)))
-            bar.refresh()
-            for future in finished:
-                if future.exception() is not None:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise future.exception()
+        try:
+            _watch(futures, todo, store, bar)
+        except BaseException as error:
+            pool.shutdown(wait=False, cancel_futures=True)  # what has not begun must not begin
+            if isinstance(error, KeyboardInterrupt):
+                _end_kernels()
+            raise
+
+
+def _watch(futures: set[Future], todo: list[Job], store: Store, bar: tqdm) -> None:
+    """Move the bar until all notebooks are through; the first error ends it."""
+    while futures:
+        finished, futures = wait(futures, timeout=1, return_when=FIRST_COMPLETED)
+        left = [job for job in todo if store.missing(job.spec, job.seeds)]
+        bar.n = round(sum(map(seconds, todo)) - sum(map(seconds, left)))
+        bar.refresh()
+        for future in finished:
+            if future.exception() is not None:
+                raise future.exception()
+
+
+def _end_kernels() -> None:
+    """Kernels live in sessions of their own, so Ctrl-C does not reach them; what they had finished is stored."""
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if any("ipykernel" in word for word in child.cmdline()):
+                child.kill()
 
 
 def _execute(name: str, copy: Path, parameters: dict) -> None:
     """Execute one notebook with parameters; an error in it becomes one sentence."""
-    import papermill  # here, as it takes seconds: the work before it starts at once
+    # Here, as they take seconds: the work before them starts at once.
+    import papermill
+    from nbclient.exceptions import DeadKernelError
 
     copy.parent.mkdir(parents=True, exist_ok=True)
     logging.getLogger("papermill").setLevel(logging.ERROR)
@@ -179,6 +201,11 @@ def _execute(name: str, copy: Path, parameters: dict) -> None:
         )
     except papermill.PapermillExecutionError as error:
         raise TaclError(f"{error.evalue} (in {os.path.relpath(copy)})") from error
+    except DeadKernelError as error:
+        raise TaclError(
+            f"the kernel of {os.path.relpath(copy)} died, perhaps for want of memory; what is finished is stored, and "
+            "the same command goes on from here."
+        ) from error
 
 
 if __name__ == "__main__":

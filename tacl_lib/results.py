@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tacl_lib.errors import TaclError
 from tacl_lib.experiments.spec import RunSpec, spec_from
 from tacl_lib.metrics import summary
-from tacl_lib.record import Record, read_about, read_record
+from tacl_lib.record import DamagedFile, Record, read_about, read_record
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "results"  #: where the user's runs go
@@ -84,6 +83,17 @@ class Store:
         found = (self.read(spec, seed) for seed in seeds)
         return [record for record in found if record is not None]
 
+    def notes(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]]) -> dict[str, str]:
+        """What the runs say of their data where it is not the published set: dataset → note."""
+        found: dict[str, dict[str, None]] = {}
+        for spec, seeds in jobs:
+            for seed in seeds:
+                about = _read(self.path(spec, seed), read_about)
+                note = about[1].get("data", {}).get("note") if about else None
+                if note:
+                    found.setdefault(spec.dataset, {})[note] = None
+        return {dataset: "; in other runs: ".join(notes) for dataset, notes in found.items()}
+
     def summaries(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]] | None = None) -> pd.DataFrame:
         """One row per run: experiment, dataset, split, method, seed, the three metrics and the spec's name.
 
@@ -117,8 +127,8 @@ def _read(path: Path, reader: Callable = read_record):
         return None
     try:
         return reader(path)
-    except TaclError as error:
-        with suppress(FileNotFoundError):  # somebody else was faster
+    except DamagedFile as error:
+        with suppress(OSError):  # somebody else was faster, or the folder is read-only
             path.replace(path.with_suffix(".damaged"))
         warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=3)
         return None

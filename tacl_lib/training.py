@@ -17,7 +17,7 @@ from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.learners import Learner, TaskAwareLearner
 from tacl_lib.memory.events import EMPTY, EventRecorder
 from tacl_lib.randomness import generator, stacked
-from tacl_lib.record import Record, circumstances
+from tacl_lib.record import Record, circumstances, commit
 from tacl_lib.streams import Epoch, Stream
 
 TESTED = ("seen", "all")
@@ -49,6 +49,7 @@ def train(
             "use a task-agnostic learner."
         )
     info = info or {}
+    commit()  # remembered: records name the code that ran, not what is committed meanwhile
     training = _Training(learner, stream, tested)
     file = Checkpoint(checkpoint, checkpoint_seconds, training.fingerprint(info))
     state = file.load(learner.network.device)

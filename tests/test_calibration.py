@@ -100,3 +100,16 @@ def test_the_command_prints_what_there_is(tmp_path, capsys):
     assert "0.12" in said
     assert "BGD" in said
     assert "not run" in said
+
+
+def test_an_alternative_without_runs_of_its_own_was_not_tried(tmp_path):
+    study = replace(STUDY, alternatives=(AS_RUN, Alternative("nearest", {"interpolation": "nearest"}, only="rotation")))
+    store, (by_class, rotation) = Store(tmp_path), study.columns
+    stored(store, study, AS_RUN, by_class, 0.01)
+    assert list(ranking(study, store)["alternative"]) == [AS_RUN.title]
+    stored(store, study, AS_RUN, rotation, 0.01)
+    stored(store, study, study.alternatives[1], rotation, 0.02)
+    found = ranking(study, store)
+    assert list(found["alternative"]) == [AS_RUN.title, "nearest"]
+    assert list(found["cells"]) == [6, 6]
+    assert found["total_error"].tolist() == pytest.approx([0.06, 0.09])

@@ -11,6 +11,7 @@ import pytest
 
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments import RunSpec
+from tacl_lib.experiments.profiles import PROFILES
 from tacl_lib.learners import LEARNERS, TaskAwareLearner
 from tacl_lib.paper import (
     CITATION,
@@ -28,6 +29,7 @@ from tacl_lib.paper import (
     methods_in,
     published,
     settings_table,
+    specs_of_settings,
 )
 from tacl_lib.results import METRICS as METRICS_OF_STORE
 from tacl_lib.tasks import SPLITS as SPLITS_OF_TASKS
@@ -230,6 +232,19 @@ def test_settings_follow_the_spec():
     assert settings_table("ta_ogd", spec).set_index("parameter")["value"]["Sampling rate"] == "1"
     tasks = settings_table("task_split", spec)["value"].tolist()
     assert tasks == ["3", "[0, 45, 90]", "[[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]"]
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_settings_of_a_profile_are_those_of_its_runs(profile):
+    """Each table is about one learner, and a reduced profile changes each in its own way."""
+    specs = specs_of_settings(profile)
+    assert list(specs) == list(SETTINGS)
+    for name in ("ta_agem", "ta_ogd"):
+        own = profile.learners.get(name, {})
+        values = settings_table(name, specs[name]).set_index("parameter")["value"]
+        assert values["Learning rate"] == f"{own.get('rate', 1e-3):g}"
+        if "clusters" in own:
+            assert str(own["clusters"]) in values[next(row for row in values.index if "clusters" in row.lower())]
 
 
 def test_unknown_settings_table():

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
+import psutil
 import pytest
 from test_results import assert_same
 
@@ -294,6 +295,33 @@ def test_bad_input_ends_with_code_1(environment):
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == "reproduce: unknown profile 'huge'; choose one of: smoke, quick, paper.\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+def test_ctrl_c_ends_all_of_it(tmp_path, environment):
+    """Kernels are in sessions of their own: they must not outlive what started them."""
+    started = Started(tmp_path, environment)
+    end = time.monotonic() + PATIENCE
+    kernels = []
+    while len(kernels) < 2 and time.monotonic() < end and started.process.poll() is None:
+        time.sleep(0.2)
+        children = psutil.Process(started.process.pid).children(recursive=True)
+        kernels = [child for child in children if any("ipykernel" in word for word in _command(child))]
+    assert len(kernels) >= 2, started.said()
+    others = psutil.Process(started.process.pid).children(recursive=True)
+    started.process.send_signal(signal.SIGINT)
+    assert started.process.wait(PATIENCE) == 1
+    assert "stopped; what is finished is stored" in started.said()
+    assert "Traceback" not in started.said()
+    _, alive = psutil.wait_procs(others, timeout=PATIENCE)
+    assert alive == []
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def test_the_report_gives_the_overhead_as_one_number(story):

@@ -3,15 +3,18 @@
 import multiprocessing
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from filelock import FileLock
 
 from tacl_lib import execution
+from tacl_lib import record as record_room
+from tacl_lib.errors import TaclError
 from tacl_lib.execution import do, execute
 from tacl_lib.experiments import RunSpec, run, spec
-from tacl_lib.experiments.grid import Job, all_jobs, study_jobs
+from tacl_lib.experiments.grid import Job, all_jobs, study_jobs, table_jobs
 from tacl_lib.experiments.profiles import PROFILES
 from tacl_lib.results import METRICS, Store
 from tacl_lib.status import SIGNS, state_of, status_table
@@ -259,3 +262,63 @@ def test_runs_of_the_study_have_a_sign_each(store):
     row = next(line for line in everything.splitlines() if line.startswith("disjoint") and " class " in line)
     assert row.split()[3:] == [SIGNS["missing"] * (6 if m == "ta_agem" else 1) for m in everything.split()[3:10]]
     assert "· missing 41" in everything
+
+
+def test_a_file_that_cannot_be_read_just_now_is_left_alone(store, monkeypatch):
+    """Rights, a full table of open files, a network disk: the run itself may be whole."""
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    path = store.path(TINY, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("tacl_lib.record.pq.read_table", refuse)
+        with pytest.raises(TaclError, match=r"cannot be read .*Permission denied"):
+            store.read(TINY, 0)
+    assert path.exists()
+    assert store.read(TINY, 0) is not None
+
+
+def test_a_record_without_its_log_is_run_again(store):
+    store.path(TINY, 0).with_suffix("").with_suffix(".events.parquet").unlink()
+    with pytest.warns(UserWarning, match=r"no result file .*events.*set aside"):
+        assert store.read(TINY, 0) is None
+    assert store.missing(TINY, SEEDS) == [0]
+
+
+def test_other_data_than_the_published_is_noted(store, records, tmp_path):
+    assert list(store.notes([(TINY, SEEDS)])) == ["digits"]  # 8 × 8 pixels
+    changed = [replace(record, info=record.info | {"data": {"note": f"copy {record.seed}"}}) for record in records]
+    other = Store(tmp_path / "other")
+    other.write(TINY, changed)
+    assert other.notes([(TINY, SEEDS), (PLAIN, SEEDS)]) == {"digits": "copy 0; in other runs: copy 3"}
+
+
+def test_tables_show_what_an_earlier_call_has_run():
+    """A reproduction in portions: MNIST first, then Fashion-MNIST."""
+    jobs = table_jobs(PROFILES["paper"], ["digits"], ["bgd_local"], (0,))
+    asked = {(job.spec.dataset, job.spec.learner) for job in jobs}
+    assert {("mnist", "sgd"), ("svhn", "ogd"), ("digits", "bgd_local"), ("mnist", "bgd_local")} <= asked
+    assert {job.seeds for job in jobs} == {(0,)}
+    assert len(jobs) == len({job.spec.name() for job in jobs})
+
+
+def test_whole_degrees_have_the_same_name():
+    assert replace(TINY, degrees_per_task=20).name() == replace(TINY, degrees_per_task=20.0).name()
+    assert replace(TINY, degrees_per_task=20).name() != replace(TINY, degrees_per_task=21).name()
+
+
+def test_the_commit_of_a_run_is_that_of_its_start(monkeypatch):
+    """What is committed while a run goes on is not the code that runs."""
+    record_room.commit.cache_clear()
+    monkeypatch.setattr(record_room.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="1111111\n"))
+    learned = []
+
+    def deliver(found):
+        learned.extend(found)
+
+    assert record_room.commit() == "1111111"
+    monkeypatch.setattr(record_room.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="2222222\n"))
+    run(PLAIN, (0,), progress=False, deliver=deliver)
+    record_room.commit.cache_clear()
+    assert [found.info["commit"] for found in learned] == ["1111111"]

@@ -75,6 +75,20 @@ def all_jobs(
     return list(unique.values())
 
 
+def table_jobs(
+    profile: Profile, datasets: Sequence[str], methods: Sequence[str] = METHODS, seeds: Sequence[int] | None = None
+) -> list[Job]:
+    """What the tables show: everything of the profile, whether this call was to run it or one before, and what is
+    asked for beyond it."""
+    datasets, methods = (dict.fromkeys([*of, *more]) for of, more in ((profile.datasets, datasets), (METHODS, methods)))
+    return [
+        job
+        for dataset in datasets
+        for experiment in EXPERIMENTS
+        for job in experiment_jobs(profile, experiment, dataset, list(methods), seeds)
+    ]
+
+
 def study_dataset(profile: Profile, datasets: Sequence[str]) -> str:
     """The dataset of the clustering study: the profile's where it can be had, else the first one."""
     return profile.study_dataset if profile.study_dataset in datasets or not datasets else datasets[0]

@@ -42,11 +42,16 @@ class RunSpec:
     def full(self) -> dict:
         """All settings as plain values, those of the learner included."""
         own = settings_of(self.learner) if self.learner in LEARNERS else {}
-        settings = asdict(self) | {"learner_settings": own | self.learner_settings}
+        # 20 and 20.0 degrees are one setting and must have one name.
+        settings = asdict(self) | {"degrees_per_task": float(self.degrees_per_task)}
+        settings |= {"learner_settings": own | self.learner_settings}
         return json.loads(json.dumps(settings))  # tuples become lists, as they are in a file
 
     def name(self) -> str:
-        """A hash of all settings: two specs have the same name if, and only if, they ask for the same run."""
+        """A hash of all settings: two specs have the same name if they ask for the same run.
+
+        Which copy of a dataset was at hand is no setting: the record says it, and tables say where it matters.
+        """
         text = json.dumps(self.full() | {"result_version": RESULT_VERSION}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -1,7 +1,7 @@
 """What the paper printed, as data, and our results set beside it."""
 
 from tacl_lib.paper.claims import Finding, findings, published_runs
-from tacl_lib.paper.compare import TOLERANCE, VERDICTS, agreement, counts, make_cells
+from tacl_lib.paper.compare import PAPER_RUNS, TOLERANCE, VERDICTS, agreement, counts, make_cells
 from tacl_lib.paper.published import (
     CITATION,
     DATASETS,
@@ -13,7 +13,7 @@ from tacl_lib.paper.published import (
     methods_in,
     published,
 )
-from tacl_lib.paper.settings import SETTINGS, settings_table
+from tacl_lib.paper.settings import SETTINGS, settings_table, specs_of_settings
 
 __all__ = [
     "CITATION",
@@ -21,6 +21,7 @@ __all__ = [
     "EXPERIMENTS",
     "METHODS",
     "METRICS",
+    "PAPER_RUNS",
     "SETTINGS",
     "SPLITS",
     "TASK_AWARE",
@@ -35,4 +36,5 @@ __all__ = [
     "published",
     "published_runs",
     "settings_table",
+    "specs_of_settings",
 ]

@@ -10,8 +10,9 @@ import pandas as pd
 
 from tacl_lib.data import Dataset
 from tacl_lib.errors import unknown_name
+from tacl_lib.experiments.profiles import Profile
 from tacl_lib.experiments.spec import RunSpec
-from tacl_lib.learners import Learner, make_learner, settings_of
+from tacl_lib.learners import LEARNERS, Learner, make_learner, settings_of
 from tacl_lib.network import Network
 from tacl_lib.tasks import Tasks, make_tasks
 
@@ -55,6 +56,12 @@ def settings_table(name: str, spec: RunSpec | None = None) -> pd.DataFrame:
             for row, value in rows
         ]
     )
+
+
+def specs_of_settings(profile: Profile) -> dict[str, RunSpec]:
+    """For each table of settings a spec of the profile that it is about: that of its learner, where it has one."""
+    learners = {name: name if name in LEARNERS else "ta_agem" for name in SETTINGS}
+    return {name: profile.spec(profile.datasets[0], "class", "disjoint", of) for name, of in learners.items()}
 
 
 def _tasks(spec: RunSpec, split: str) -> Tasks:

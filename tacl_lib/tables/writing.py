@@ -23,11 +23,12 @@ def all_tables(
     reduced: str | None = None,
     reasons: Mapping[str, str] | None = None,
     notes: Mapping[str, str] | None = None,
-    spec: RunSpec | None = None,
+    specs: Mapping[str, RunSpec] | None = None,
 ) -> list[Table]:
     """The six result tables, each with its comparison, then the three tables of settings.
 
-    cells, reduced, reasons, notes: as for `result_table`. spec: whose settings to print; None is the defaults.
+    cells, reduced, reasons, notes: as for `result_table`. specs: whose settings each table of settings prints, see
+    `specs_of_settings`; None is the defaults.
     """
     shared = {"reduced": reduced, "reasons": reasons, "notes": notes}
     results = [
@@ -37,7 +38,7 @@ def all_tables(
         for make in (result_table, comparison_table)
     ]
     notice = results[0].notice or None  # cells may be marked as reduced where no text was given
-    return results + [table_of_settings(name, spec, reduced=notice) for name in SETTINGS]
+    return results + [table_of_settings(name, (specs or {}).get(name), reduced=notice) for name in SETTINGS]
 
 
 def write_tables(
@@ -47,7 +48,7 @@ def write_tables(
     reduced: str | None = None,
     reasons: Mapping[str, str] | None = None,
     notes: Mapping[str, str] | None = None,
-    spec: RunSpec | None = None,
+    specs: Mapping[str, RunSpec] | None = None,
     deviation: bool = False,
 ) -> list[Path]:
     """Write every table in every format into a folder, and say where: ``<name>.csv``, ``.tex``, ``.md``, ``.html``.
@@ -61,7 +62,7 @@ def write_tables(
         "html": partial(to_html, deviation=deviation, page=True),
     }
     paths = []
-    for table in all_tables(cells, reduced=reduced, reasons=reasons, notes=notes, spec=spec):
+    for table in all_tables(cells, reduced=reduced, reasons=reasons, notes=notes, specs=specs):
         for suffix, render in formats.items():
             path, text = Path(folder) / f"{table.name}.{suffix}", render(table)
             write_whole(path, lambda temporary, text=text: temporary.write_text(text, encoding="utf-8", newline="\n"))
