@@ -100,6 +100,7 @@ class Evidence:
             "validation data": spec.validation,
             "rotation": spec.interpolation,
             "last task of the continuous stream": spec.last_task,
+            "average over tasks in the continuous stream": "from the first epoch that mixes a task in",
             "reference batch of A-GEM": own["agem"]["reference_batch"],
             "reference batch of TA-A-GEM": own["ta_agem"]["reference_batch"],
             "A-GEM's samples a task": own["agem"]["samples_per_task"],

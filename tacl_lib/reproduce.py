@@ -73,8 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--status", action="store_true", help="only show which runs are done, running and missing")
     options = parser.parse_args(arguments)
     try:
-        profile = profile_named(options.profile)
-        chosen = (tuple(options.methods or METHODS), checked_seeds(options.seeds or profile.seeds))
+        profile = profile_named(options.profile, options.seeds)
+        chosen = (tuple(options.methods or METHODS), checked_seeds(profile.seeds))
         names = tuple(options.datasets or profile.datasets)
         for name in names:
             if name not in available():

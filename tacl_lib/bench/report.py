@@ -80,7 +80,18 @@ def readme_block(bench: dict) -> str:
     if exponent is not None:
         sizes = [point["stored"] for point in bench["stored"]["points"]]
         text += f" From {sizes[0]} to {sizes[-1]} stored gradients a step of OGD costs n^{exponent:.2f}."
-    return "\n".join([*lines, "", text])
+    return "\n".join([*lines, "", text, *missed(bench)])
+
+
+def missed(bench: dict) -> list[str]:
+    """A sentence on the bars, which the project sets itself: which of them are not met, and with how many threads."""
+    parts = []
+    for row in bench["rows"]:
+        counts = [count for count in row["cells"] if verdict(row, count) in ("below", "above")]
+        if counts:
+            with_threads = f" with {' and '.join(counts)} thread{'s' if counts != ['1'] else ''}"
+            parts.append(row["ours"] + ("" if "any" in counts else with_threads))
+    return ["", f"Bars are what the project asks of itself. Not met here: {'; '.join(parts)}."] if parts else []
 
 
 def write_readme(readme: Path, bench: dict) -> None:

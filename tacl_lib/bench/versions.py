@@ -26,6 +26,7 @@ from tacl_lib.bench.rows import BATCH, RUNS, SIZES, image_batches, mnist_or_like
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.profiles import METHODS
 from tacl_lib.files import write_whole
+from tacl_lib.record import commit as of_project
 from tacl_lib.results import ROOT
 
 FILE = ROOT / "figures" / "engine.json"
@@ -34,6 +35,7 @@ SIDE = Path(__file__).with_name("version_side.py")
 
 def compared(commit: str, effort: measure.Effort, methods: tuple[str, ...] = METHODS) -> dict:
     """Run-steps per second of the methods at ``commit`` and now, and their ratio."""
+    circumstances = measure.circumstances()
     dataset, which = mnist_or_like()
     with tempfile.TemporaryDirectory() as folder:
         batches = Path(folder) / "batches.pt"
@@ -46,9 +48,9 @@ def compared(commit: str, effort: measure.Effort, methods: tuple[str, ...] = MET
                 times = measure.race([_contender("before", old, method), _contender("now", new, method)], effort)
                 rows[method] = measure.compared(times["now"], times["before"])
     return {
-        "circumstances": measure.circumstances(),
+        "circumstances": circumstances,
         "before": _git("rev-parse", "--short", commit).strip(),
-        "now": _git("rev-parse", "--short", "HEAD").strip(),
+        "now": of_project(),
         "images": which,
         "runs": RUNS,
         "batch": BATCH,
@@ -74,7 +76,7 @@ def caption(found: dict) -> str:
     where, sizes = found["circumstances"], "-".join(map(str, found["sizes"]))
     return (
         f"Run-steps per second with one thread, {found['runs']} stacked runs, {sizes}, batches of {found['batch']} "
-        f"({found['images']}): the first version of the engine (commit {found['before']}) and commit {found['now']}, "
+        f"({found['images']}): an earlier version of the engine (commit {found['before']}) and commit {found['now']}, "
         f"in turns on one machine ({where['cpu']}, torch {where['versions']['torch']}, {where['date']}). "
         f"`python -m tacl_lib.bench.versions {found['before']}` measures them again."
     )
@@ -101,7 +103,10 @@ def _unpacked(commit: str, folder: Path) -> Path:
 
 
 def _git(*arguments: str, text: bool = True) -> str | bytes:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=text)
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=text)
+    except OSError as error:
+        raise TaclError(f"earlier versions come from git, which cannot be run here ({error}).") from error
     if done.returncode:
         reason = done.stderr if text else done.stderr.decode()
         raise TaclError(f"git {arguments[0]} failed: {reason.strip().splitlines()[-1]}")

@@ -1,5 +1,6 @@
 """How much of the paper is run: a breath of smoke, a quick look, or all of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tacl_lib.errors import unknown_name
@@ -94,8 +95,8 @@ PROFILES = {
 }
 
 
-def profile_named(name: str) -> Profile:
-    """A profile by name."""
+def profile_named(name: str, seeds: Sequence[int] | None = None) -> Profile:
+    """A profile by name; seeds: instead of its own."""
     if name not in PROFILES:
         raise unknown_name("profile", name, PROFILES)
-    return PROFILES[name]
+    return replace(PROFILES[name], seeds=tuple(seeds)) if seeds else PROFILES[name]
