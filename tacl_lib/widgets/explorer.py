@@ -20,6 +20,7 @@ from tacl_lib.widgets.explorer_state import AT_PAPER, ExplorerState, explorer_st
 
 _NAMES = {"experiment": style.EXPERIMENTS, "dataset": style.DATASETS, "split": style.SPLITS}
 _USUAL = {"experiment": EXPERIMENTS, "dataset": PAPER_DATASETS, "split": SPLITS}
+MANY = 8  #: lines in one figure
 
 
 class ForgettingExplorer(View):
@@ -104,12 +105,16 @@ class ForgettingExplorer(View):
         return self.experiment, self.dataset, self.split
 
     def _offer_methods(self) -> None:
-        """One box for each method; those that were not run here are grey and say so."""
+        """One box for each method; those that were not run here are grey and say so.
+
+        Where there are more lines than an eye can tell apart, those with other settings begin without a tick.
+        """
         run = {line.label for line in self._available()}
+        plain = {line.label for line in self._available() if line.plain} if len(run) > MANY else run
         labels = self.library.labels(self.group.value)
         for label in labels:
             if label not in self.boxes:
-                box = ipywidgets.Checkbox(value=True, indent=False)
+                box = ipywidgets.Checkbox(value=label in plain or label not in run, indent=False)
                 box.observe(lambda _: self._draw(), "value")
                 self.boxes[label] = box
             box = self.boxes[label]
