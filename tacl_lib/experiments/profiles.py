@@ -36,7 +36,8 @@ class Profile:
         for learner, own in self.learners.items():
             title = learner.upper().replace("_", "-").replace("AGEM", "A-GEM")
             changed += [f"{title} {name.replace('_', ' ')} {value}" for name, value in own.items() if name != "rate"]
-        return f"profile {self.name}: {', '.join(changed)}, {len(self.seeds)} seeds"
+        seeds = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''}"
+        return f"profile {self.name}: {', '.join(changed)}, {seeds}"
 
     def spec(self, dataset: str, split: str, experiment: str, learner: str, **settings) -> RunSpec:
         """The spec of a cell of the paper's tables under this profile."""
