@@ -158,16 +158,18 @@ def page(evidence: Evidence) -> str:
 def _tried(store: Store) -> Iterator[str]:
     """The studies of open settings that have runs: each alternative with its error."""
     yield (
-        "Each alternative changes one setting that the paper leaves open; its error is the sum of the distances to the "
-        "paper's numbers over the cells that all alternatives of a study have. `python -m tacl_lib.calibration --run "
+        "Each alternative is another reading of what the paper leaves open; its error is the sum of the distances to "
+        "the paper's numbers over the cells that all alternatives of a study have. `python -m tacl_lib.calibration --run "
         "NAME` makes the runs of a study; [notebook 09](../../notebooks/09_calibration.ipynb) explains them."
     )
+    missing = []
     for name, study in STUDIES.items():
         table = ranking(study, store)
-        if len(table) > 1:
-            yield f"**{study.title}** (`{name}`, seeds {', '.join(map(str, study.seeds))})"
-            yield _markdown(table.round(3).rename(columns=lambda column: column.replace("_", " ")))
-    missing = [name for name, study in STUDIES.items() if len(ranking(study, store)) < 2]
+        if len(table) < 2:
+            missing.append(name)
+            continue
+        yield f"**{study.title}** (`{name}`, seeds {', '.join(map(str, study.seeds))})"
+        yield _markdown(table.round(3).rename(columns=lambda column: column.replace("_", " ")))
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
 

@@ -20,7 +20,6 @@ from tacl_lib.record import circumstances
 from tacl_lib.results import METRICS, REFERENCE, Store
 from tacl_lib.tables import comparison_table, result_table, table_of_settings, to_html
 
-_CHOSEN = ("dataset", "learner")
 _LONG_AGO = "2000-01-01T00:00:00+00:00"  #: for records made before they said when
 
 _STYLE = """
@@ -54,7 +53,7 @@ def write_report(build: Path, figures: Path, profile: Profile, jobs: Sequence[Jo
     """
     plan = json.loads((build / "plan.json").read_text(encoding="utf-8"))
     reduced = f"REDUCED ({profile.reduction})" if profile.reduction else None
-    of_tables = table_jobs(profile, *({getattr(job.spec, of): None for job in jobs} for of in _CHOSEN), jobs[0].seeds)
+    of_tables = table_jobs(profile, [job.spec.dataset for job in jobs], [job.spec.learner for job in jobs])
     cells = make_cells(store.summaries(of_tables), reduced=reduced, reasons=plan["missing"])
     specs = specs_of_settings(profile)
     sections = {

@@ -18,6 +18,7 @@ from tacl_lib.experiments.grid import Job, all_jobs, study_jobs, table_jobs
 from tacl_lib.experiments.profiles import PROFILES
 from tacl_lib.results import METRICS, Store
 from tacl_lib.status import SIGNS, state_of, status_table
+from tacl_lib.training import _Training
 
 TINY = RunSpec(
     "digits",
@@ -296,7 +297,7 @@ def test_other_data_than_the_published_is_noted(store, records, tmp_path):
 
 def test_tables_show_what_an_earlier_call_has_run():
     """A reproduction in portions: MNIST first, then Fashion-MNIST."""
-    jobs = table_jobs(PROFILES["paper"], ["digits"], ["bgd_local"], (0,))
+    jobs = table_jobs(replace(PROFILES["paper"], seeds=(0,)), ["digits"], ["bgd_local"])
     asked = {(job.spec.dataset, job.spec.learner) for job in jobs}
     assert {("mnist", "sgd"), ("svhn", "ogd"), ("digits", "bgd_local"), ("mnist", "bgd_local")} <= asked
     assert {job.seeds for job in jobs} == {(0,)}
@@ -310,15 +311,19 @@ def test_whole_degrees_have_the_same_name():
 
 def test_the_commit_of_a_run_is_that_of_its_start(monkeypatch):
     """What is committed while a run goes on is not the code that runs."""
-    record_room.commit.cache_clear()
-    monkeypatch.setattr(record_room.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="1111111\n"))
-    learned = []
+    checked_out = ["1111111"]
 
-    def deliver(found):
-        learned.extend(found)
+    def train_while_somebody_commits(training, *given):
+        checked_out[0] = "2222222"
+        return train(training, *given)
 
-    assert record_room.commit() == "1111111"
-    monkeypatch.setattr(record_room.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="2222222\n"))
-    run(PLAIN, (0,), progress=False, deliver=deliver)
+    train = _Training.run
+    monkeypatch.setattr(_Training, "run", train_while_somebody_commits)
+    monkeypatch.setattr(record_room.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=checked_out[0]))
     record_room.commit.cache_clear()
-    assert [found.info["commit"] for found in learned] == ["1111111"]
+    try:
+        (found,) = run(PLAIN, (0,), progress=False)
+    finally:
+        record_room.commit.cache_clear()
+    assert checked_out == ["2222222"]
+    assert found.info["commit"] == "1111111"

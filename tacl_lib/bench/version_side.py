@@ -16,7 +16,6 @@ from tacl_lib.network import Network
 
 batches = torch.load(sys.argv[1])  # x [count, R, batch, features], y [count, R, batch]
 SIZES = json.loads(sys.argv[2])
-STORED = {"agem": 300, "ogd": 200}  # samples of the first task
 FILL = 600  # steps before a memory counts as filled
 
 
@@ -28,8 +27,9 @@ def mode(learner):
 @cache
 def learner_and_place(name: str):
     learner = make_learner(name, Network(range(batches[0].shape[1]), SIZES))
-    if name in STORED:
-        learner.end_task(*(torch.cat(tuple(part), dim=1)[:, : STORED[name]] for part in batches))
+    kept = getattr(learner, "samples_per_task", None)
+    if kept:  # it is told of tasks: one is over
+        learner.end_task(*(torch.cat(tuple(part), dim=1)[:, :kept] for part in batches))
     place = [0]
     if name.startswith("ta_"):
         steps(learner, place, FILL)

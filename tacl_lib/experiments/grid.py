@@ -61,12 +61,7 @@ def all_jobs(
     profile: Profile, datasets: Sequence[str], methods: Sequence[str] = METHODS, seeds: Sequence[int] | None = None
 ) -> list[Job]:
     """Everything that `make reproduce` runs; a job that serves two purposes is there once."""
-    jobs = [
-        job
-        for dataset in datasets
-        for experiment in EXPERIMENTS
-        for job in experiment_jobs(profile, experiment, dataset, methods, seeds)
-    ]
+    jobs = _of_experiments(profile, datasets, methods, seeds)
     if "ta_agem" in methods:
         jobs += study_jobs(profile, study_dataset(profile, datasets), seeds)
     unique: dict[tuple, Job] = {}
@@ -75,23 +70,25 @@ def all_jobs(
     return list(unique.values())
 
 
-def table_jobs(
-    profile: Profile, datasets: Sequence[str], methods: Sequence[str] = METHODS, seeds: Sequence[int] | None = None
-) -> list[Job]:
-    """What the tables show: everything of the profile, whether this call was to run it or one before, and what is
-    asked for beyond it."""
-    datasets, methods = (dict.fromkeys([*of, *more]) for of, more in ((profile.datasets, datasets), (METHODS, methods)))
-    return [
-        job
-        for dataset in datasets
-        for experiment in EXPERIMENTS
-        for job in experiment_jobs(profile, experiment, dataset, list(methods), seeds)
-    ]
+def table_jobs(profile: Profile, datasets: Sequence[str], methods: Sequence[str] = METHODS) -> list[Job]:
+    """What the tables show: the whole profile, whether this call ran it or one before, and what is asked for beyond."""
+    every_dataset = list(dict.fromkeys([*profile.datasets, *datasets]))
+    every_method = list(dict.fromkeys([*METHODS, *methods]))
+    return _of_experiments(profile, every_dataset, every_method, None)
 
 
 def study_dataset(profile: Profile, datasets: Sequence[str]) -> str:
     """The dataset of the clustering study: the profile's where it can be had, else the first one."""
     return profile.study_dataset if profile.study_dataset in datasets or not datasets else datasets[0]
+
+
+def _of_experiments(profile: Profile, datasets: Sequence[str], methods: Sequence[str], seeds) -> list[Job]:
+    return [
+        job
+        for dataset in datasets
+        for experiment in EXPERIMENTS
+        for job in experiment_jobs(profile, experiment, dataset, methods, seeds)
+    ]
 
 
 def _seeds(profile: Profile, seeds: Sequence[int] | None) -> tuple[int, ...]:

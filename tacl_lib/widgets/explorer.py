@@ -2,6 +2,7 @@
 
 import html
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -107,14 +108,16 @@ class ForgettingExplorer(View):
     def _offer_methods(self) -> None:
         """One box for each method; those that were not run here are grey and say so.
 
-        Where there are more lines than an eye can tell apart, those with other settings begin without a tick.
+        Where a figure would have more lines than an eye can tell apart, those with other settings begin unticked.
         """
         run = {line.label for line in self._available()}
-        plain = {line.label for line in self._available() if line.plain} if len(run) > MANY else run
+        lines = [line for line in self.library.lines if line.group == self.group.value]
+        crowded = max(Counter(line.place for line in lines).values(), default=0) > MANY
+        waiting = {line.label for line in lines if crowded and not line.plain}
         labels = self.library.labels(self.group.value)
         for label in labels:
             if label not in self.boxes:
-                box = ipywidgets.Checkbox(value=label in plain or label not in run, indent=False)
+                box = ipywidgets.Checkbox(value=label not in waiting, indent=False)
                 box.observe(lambda _: self._draw(), "value")
                 self.boxes[label] = box
             box = self.boxes[label]
