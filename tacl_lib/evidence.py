@@ -159,8 +159,8 @@ def _tried(store: Store) -> Iterator[str]:
     """The studies of open settings that have runs: each alternative with its error."""
     yield (
         "Each alternative is another reading of what the paper leaves open; its error is the sum of the distances to "
-        "the paper's numbers over the cells that all alternatives of a study have. `python -m tacl_lib.calibration --run "
-        "NAME` makes the runs of a study; [notebook 09](../../notebooks/09_calibration.ipynb) explains them."
+        "the paper's numbers over the cells that all alternatives of a study have. `python -m tacl_lib.calibration "
+        "--run NAME` makes the runs of a study; [notebook 09](../../notebooks/09_calibration.ipynb) explains them."
     )
     missing = []
     for name, study in STUDIES.items():
