@@ -13,6 +13,7 @@ from tacl_lib.bench.contenders import PlainBgd, PlainSgd, set_parameters
 from tacl_lib.errors import TaclError
 from tacl_lib.learners import make_learner
 from tacl_lib.network import Network
+from tacl_lib.noisy_weights import NoisyWeights
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = (12, 8, 7, 10)
@@ -78,7 +79,8 @@ def test_the_plain_bgd_makes_the_steps_of_the_learner():
     set_parameters(plain.model, *one_run(network))
     plain.means = [parameter.detach().clone() for parameter in plain.parameters]
     learner = make_learner("bgd", network, passes=2)
-    learner.draw = lambda views, counts: [view.fill_(0.5) for view in views]
+    learner.noise = NoisyWeights(network.seeds)
+    learner.noise.normal = lambda run, tensor: tensor.fill_(0.5)
     for x, y in batches():
         learner.step(x, y)
         plain.step(x[0], y[0], noise=lambda mean: torch.full_like(mean, 0.5))

@@ -1,6 +1,7 @@
 """Every learner against its transcription from the paper, in a stack and alone, saved and resumed."""
 
 import io
+import itertools
 import math
 
 import numpy as np
@@ -10,8 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import learners as oracle
 from oracles import models
+from oracles import noise as oracle_noise
 from oracles.scheduler import LearningRateScheduler
 
+from tacl_lib.compiled_noise import CompiledNoise
 from tacl_lib.errors import TaclError
 from tacl_lib.gradients import dense, dot
 from tacl_lib.learners import LEARNERS, Learner, Scheduler, TaskAwareLearner, make_learner, register, settings_of
@@ -19,6 +22,7 @@ from tacl_lib.learners.base import Sampling
 from tacl_lib.learners.reference import draw
 from tacl_lib.memory import POLICIES
 from tacl_lib.network import Network
+from tacl_lib.noisy_weights import NoisyWeights, noise_for
 from tacl_lib.randomness import generator
 
 SIZES = (12, 8, 7, 4)
@@ -356,30 +360,39 @@ def test_ta_ogd_is_the_oracle(adapt_rate, sampling_rate, size, monkeypatch):
     check(path, steps, runs)
 
 
-def library_noise(net, run, step, passes, used):
-    """ε of every pass of one step, as `Bgd` draws it: a generator for each run and step; 0 at unused inputs."""
-    random = torch.Generator().manual_seed(int(generator(net.seeds[run], "noise", step).integers(2**63)))
+def library_noise(kind, net, run, step, passes, used):
+    """ε of every pass of one step, as `Bgd` draws it: numbers of the run's own; 0 at unused inputs."""
+    seed = net.seeds[run]
+    random = torch.Generator().manual_seed(int(generator(seed, "noise", step).integers(2**63)))
+    key, calls = generator(seed, "noise").integers(2**32, size=2).tolist(), itertools.count()
+
+    def numbers(*shape):
+        if kind is NoisyWeights:
+            return torch.empty(shape).normal_(generator=random).numpy()
+        return np.reshape(oracle_noise.normal(math.prod(shape), key, step, next(calls)), shape)
+
     passes_of_step = []
     for _ in range(passes):
         weights = [np.zeros(w.shape[1:], np.float32) for w in net.weights]
         for layer, weight in enumerate(weights):
             rows = used if layer == 0 else np.arange(len(weight))
-            weight[rows] = torch.empty(len(rows), weight.shape[1]).normal_(generator=random).numpy()
-        biases = [torch.empty(b.shape[2]).normal_(generator=random).numpy() for b in net.biases]
+            weight[rows] = numbers(len(rows), weight.shape[1])
+        biases = [numbers(b.shape[2]) for b in net.biases]
         passes_of_step.append((weights, biases))
     return passes_of_step
 
 
+@pytest.mark.parametrize("kind", [NoisyWeights, CompiledNoise])
 @pytest.mark.parametrize("black", [False, True])
 @pytest.mark.parametrize(("batch_loss", "std_init", "eta"), [("sum", 0.1, 1.0), ("mean", 0.3, 1.0), ("sum", 0.1, 2.0)])
-def test_bgd_is_the_oracle(batch_loss, std_init, eta, black):
+def test_bgd_is_the_oracle(batch_loss, std_init, eta, black, kind):
     """black: a third of all inputs are 0 in a whole batch, others in each run and step."""
     batches = stream(50)
     if black:
         rng = np.random.default_rng(4)
         batches = [(x * torch.from_numpy(rng.random((RUNS, 1, SIZES[0])) > 0.3), y) for x, y in batches]
     learner = make("bgd", batch_loss=batch_loss, std_init=std_init, eta=eta)
-    net = learner.network
+    net, learner.noise = learner.network, kind(SEEDS)
     start = [lists(net, run) for run in range(RUNS)]
     deviations = [lists(net, run, learner.std) for run in range(RUNS)]
     path, std_path, steps = [], [], []
@@ -390,7 +403,7 @@ def test_bgd_is_the_oracle(batch_loss, std_init, eta, black):
     runs = []
     for run in range(RUNS):
         used = [np.flatnonzero((x[run].numpy() != 0).any(0)) for x, _ in batches]
-        noises = [library_noise(net, run, step, 3, used[step]) for step in range(50)]
+        noises = [library_noise(kind, net, run, step, 3, used[step]) for step in range(50)]
         runs.append(oracle.bgd(start[run], deviations[run], of_run(batches, run), noises, eta, batch_loss))
         close([std[run] for std in std_path], runs[-1].std_path)
     check(path, steps, runs)
@@ -453,8 +466,8 @@ def estimates(name, runs, passes):
     """E[loss], E[g], E[g ε] by a stack of equal networks with noise of their own: ``[runs, 1 + 2p]``."""
     learner = make_learner(name, network([5] * runs, (4, 3, 3)), passes=passes, std_init=0.4)
     x, y = small_batch()
-    for seed, random in enumerate(learner._generators):
-        random.manual_seed(seed)
+    learner.noise = noise_for(network(range(runs), (4, 3, 3)))
+    learner.noise.begin(0)
     loss, g, g_noise = learner.expectations(learner.network, learner.std, x.repeat(runs, 1, 1), y.repeat(runs, 1))
     views = [view.flatten(1) for buffer in (g, g_noise) for view in learner.network.views(buffer)]
     return torch.cat([loss.unsqueeze(1), *views], dim=1).double()
@@ -481,16 +494,16 @@ def test_bgd_local_is_the_derivative_of_its_own_loss(batch_loss):
     learner = small_bgd("bgd_local", passes, batch_loss=batch_loss)
     learner.std.mul_(torch.linspace(0.5, 1.5, len(learner.std)))
     x, y = small_batch()
-    learner._generators[0].manual_seed(1)
+    learner.noise.begin(1)
     loss, g, g_noise = learner.expectations(learner.network, learner.std, x, y)
 
-    learner._generators[0].manual_seed(1)
+    learner.noise.begin(1)
     mean, std = (t.double().requires_grad_() for t in (learner.network.flat.clone(), learner.std.clone()))
     means, stds = learner.network.views(mean), learner.network.views(std)
     given = x.double().repeat(1, passes, 1)
     for layer in range(2):
         noise = torch.empty(1, passes * count, 3)
-        learner.draw([noise])
+        learner.noise.normal(0, noise[0])
         spread = (given.square() @ stds[layer].square() + stds[2 + layer].square()).sqrt()
         given = given @ means[layer] + means[2 + layer] + spread * noise.double()
         if layer == 0:

@@ -70,14 +70,14 @@ def test_set_up_says_in_one_sentence_what_is_missing(tmp_path):
 def test_lower_rooms_do_not_import_higher_ones():
     """Data flows one way; the order is that of CONTRIBUTING."""
     rooms = [
-        ["errors", "randomness", "rows", "files", "readme"],
+        ["errors", "randomness", "philox", "rows", "files", "readme"],
         ["checks"],
         ["coursework"],
         ["data"],
         ["rotation", "tasks"],
         ["streams"],
         ["network"],
-        ["used_inputs", "gradients", "gradient_pool"],
+        ["used_inputs", "noisy_weights", "compiled_noise", "gradients", "gradient_pool"],
         ["memory"],
         ["learners"],
         ["record", "checkpoint", "training"],

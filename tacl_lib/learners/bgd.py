@@ -4,8 +4,8 @@ import torch
 
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.learners.base import Learner, Step, check_positive, register
-from tacl_lib.network import Gradient, Network
-from tacl_lib.randomness import generator
+from tacl_lib.network import Network
+from tacl_lib.noisy_weights import noise_for
 from tacl_lib.used_inputs import UsedInputs
 
 BATCH_LOSSES = ("sum", "mean")
@@ -45,14 +45,11 @@ class Bgd(Learner):
             raise unknown_name("batch_loss", batch_loss, BATCH_LOSSES)
         self.passes, self.batch_loss, self.steps = passes, batch_loss, 0
         self.std = torch.full_like(network.flat, std_init)  #: σ, laid out as ``network.flat``
-        self._generators = [torch.Generator(network.device) for _ in network.seeds]
-        self._prepare()
+        self.noise = noise_for(network)
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         self.network.check_batch(x, y)
-        # A generator of its own for each step and run: a resumed run needs no generator state.
-        for seed, random in zip(self.network.seeds, self._generators, strict=True):
-            random.manual_seed(int(generator(seed, "noise", self.steps).integers(2**63)))
+        self.noise.begin(self.steps)
         self.steps += 1
         # A GPU must not wait for the number of used inputs.
         used = UsedInputs(x) if self.draws_weights and x.device.type == "cpu" else None
@@ -65,7 +62,7 @@ class Bgd(Learner):
         return Step(loss, self.rate)
 
     def _update(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None) -> torch.Tensor:
-        """Change μ (``network.flat``) and σ in place; returns the loss ``[R]``. counts: see `draw`."""
+        """Change μ (``network.flat``) and σ in place; returns the loss ``[R]``. counts: see `NoisyWeights.around`."""
         loss, mean_gradient, gradient_noise = self.expectations(network, std, x, y, counts)
         # In place: new tensors of this size would cost more than the arithmetic.
         network.flat.addcmul_(mean_gradient.mul_(std), std, value=-self.rate)
@@ -76,40 +73,15 @@ class Bgd(Learner):
     def expectations(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None):
         """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat`` and free to be changed.
 
-        network: of the means μ; std: σ, laid out as ``network.flat``; counts: see `draw`.
+        network: of the means μ; std: σ, laid out as ``network.flat``; counts: see `NoisyWeights.around`.
         """
-        noise, gradient_sum, gradient_noise, drawn_flat = (buffer[: len(std)] for buffer in self._buffers)
-        noise_views, gradient_views = network.views(noise), network.views(gradient_sum)
-        drawn = Network.over(drawn_flat, network.seeds, network.sizes)
-        loss, traces = 0, []
-        for number in range(self.passes):
-            self.draw(noise_views, counts)
-            torch.addcmul(network.flat, noise, std, out=drawn.flat)
-            losses, gradient = drawn.loss_gradient(x, y, self._sample_weight(y) / self.passes)
-            _write(gradient, gradient_views)
-            if number == 0:
-                torch.mul(gradient_sum, noise, out=gradient_noise)
-            else:
-                gradient_noise.addcmul_(gradient_sum, noise)
+        self.noise.around(network, std, counts)
+        loss = 0
+        for _ in range(self.passes):
+            losses, gradient = self.noise.draw().loss_gradient(x, y, self._sample_weight(y) / self.passes)
+            self.noise.add(gradient)
             loss += losses.sum(1)
-            traces.append(gradient)
-        # E[g] of all passes is one large product, cheaper than a sum of small ones.
-        _write(_joined(traces), gradient_views)
-        return loss / (y.shape[1] * self._sample_weight(y)), gradient_sum, gradient_noise
-
-    def draw(self, views: list[torch.Tensor], counts: list[int] | None = None) -> None:
-        """Fill tensors ``[R, ...]`` with normal numbers, each run from its own generator.
-
-        counts: how many rows of the first tensor each run needs; what it draws must not depend on the others.
-        """
-        for view in views:
-            for number, (run, random) in enumerate(zip(view, self._generators, strict=True)):
-                needed = run[: counts[number]] if counts and view is views[0] else run
-                needed.normal_(generator=random)
-
-    def _prepare(self) -> None:
-        """Buffers that are used again in each pass: noise, gradient, its product with the noise, drawn weights."""
-        self._buffers = [torch.zeros_like(self.network.flat) for _ in range(4)]
+        return loss / (y.shape[1] * self._sample_weight(y)), *self.noise.sums()
 
     def _sample_weight(self, y: torch.Tensor) -> float:
         return 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]
@@ -121,17 +93,3 @@ class Bgd(Learner):
         super().load_state(state)
         self.std.copy_(state["std"])
         self.steps = state["steps"]
-
-
-def _joined(gradients: list[Gradient]) -> Gradient:
-    """Several gradients as one with the terms of all."""
-    parts = zip(*gradients, strict=True)
-    return Gradient(*([torch.cat(tensors, dim=1) for tensors in zip(*part, strict=True)] for part in parts))
-
-
-def _write(gradient: Gradient, views: list[torch.Tensor]) -> None:
-    """Form a gradient in buffers laid out as weights of every layer, then biases."""
-    layers = len(gradient.inputs)
-    for layer, (given, delta) in enumerate(zip(*gradient, strict=True)):
-        torch.bmm(given.mT, delta, out=views[layer])
-        torch.sum(delta, 1, keepdim=True, out=views[layers + layer])

@@ -36,7 +36,8 @@ class BgdLocal(Bgd):
             if layer == 0:
                 mean, spread = mean.repeat(1, passes, 1), spread.repeat(1, passes, 1)
             noise = torch.empty_like(mean)
-            self.draw([noise])
+            for run, numbers in enumerate(noise):
+                self.noise.normal(run, numbers)
             out = torch.addcmul(mean, spread, noise)
             noises.append(noise.div_(spread))  # ε / √(a² σ²)
             inputs.append(out.relu_() if layer < layers - 1 else out)
@@ -59,6 +60,3 @@ class BgdLocal(Bgd):
             delta = before
         loss = losses.sum(1) / (count * self._sample_weight(y))
         return loss, mean_gradient, gradient_noise.mul_(std)
-
-    def _prepare(self) -> None:
-        """Nothing: no whole network is drawn."""
