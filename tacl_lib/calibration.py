@@ -136,10 +136,15 @@ STUDIES = {
         seeds=(0,),
     ),
     "last_task": Study(
-        "Last task of the continuous stream",
+        "The continuous stream: its last task, and from when on a task counts for the average",
         ("sgd",),
         tuple(("continuous", dataset, split) for _, dataset, split in _SIX),
-        (AS_RUN, Alternative("ends with pure epochs", {"last_task": "pure"})),
+        (
+            AS_RUN,
+            Alternative("half of the last task's epochs", {"last_task": "pure"}),
+            Alternative("the same, counted when mixed in", {"last_task": "pure", "counted": "mixed"}),
+            Alternative("last task only mixed in, and so counted", {"last_task": "mixed", "counted": "mixed"}),
+        ),
     ),
 }
 

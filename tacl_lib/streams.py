@@ -16,7 +16,8 @@ from tacl_lib.randomness import generator, stacked
 from tacl_lib.tasks import Tasks
 
 STREAMS = ("disjoint", "continuous")
-LAST_TASKS = ("mixed", "pure")
+LAST_TASKS = ("mixed", "pure", "whole")
+COUNTED = ("mixed", "own")
 
 
 class Batch(NamedTuple):
@@ -39,7 +40,7 @@ class Epoch:
     mixed_total: int  #: mixed batches of this pair in all
     steps: int
     first_step: int  #: steps of all epochs before
-    seen: tuple[int, ...]  #: tasks of which samples have been shown when the epoch ends
+    seen: tuple[int, ...]  #: tasks "trained thus far": tested when the epoch ends, and averaged over
     ends_task: int | None  #: the task that is over after this epoch; only task-aware learners are told
 
 
@@ -51,7 +52,10 @@ class Stream:
         ``"continuous"``: for each pair of successive tasks, half of the ``epochs`` pure, then half in which
         the next task is mixed in, a little more with every batch.
     last_task: what the continuous stream does with the last task, which has no successor: ``"mixed"``
-        (nothing more: n tasks give n - 1 pairs) or ``"pure"`` (half of the epochs pure at the end).
+        (nothing more: n tasks give n - 1 pairs), ``"pure"`` (half of the epochs pure at the end) or ``"whole"``
+        (all of them).
+    counted: from when on a task of the continuous stream is one of those seen: while it is ``"mixed"`` in, or
+        only in its ``"own"`` epochs.
     """
 
     #: Batches gathered in one go: one large copy is cheaper than many small ones.
@@ -65,11 +69,14 @@ class Stream:
         batch_size: int = 10,
         epochs: int = 20,
         last_task: str = "mixed",
+        counted: str = "mixed",
     ):
         if experiment not in STREAMS:
             raise unknown_name("experiment", experiment, STREAMS)
         if last_task not in LAST_TASKS:
             raise unknown_name("last_task", last_task, LAST_TASKS)
+        if counted not in COUNTED:
+            raise unknown_name("counted", counted, COUNTED)
         if batch_size < 1 or epochs < 1:
             raise TaclError(f"batch_size and epochs must be at least 1, not {batch_size} and {epochs}.")
         if experiment == "continuous" and (epochs < 2 or tasks.count < 2):
@@ -82,9 +89,9 @@ class Stream:
             parts = []
             for task in range(tasks.count - 1):
                 parts += [(task, None, pure), (task, task + 1, epochs - pure)]
-            if last_task == "pure":
-                parts.append((tasks.count - 1, None, pure))
-        self.epochs: list[Epoch] = list(self._plan(parts))
+            if last_task != "mixed":
+                parts.append((tasks.count - 1, None, pure if last_task == "pure" else epochs))
+        self.epochs: list[Epoch] = list(self._plan(parts, counted))
         self.steps = sum(epoch.steps for epoch in self.epochs)
 
         device = tasks.train.images.device
@@ -98,14 +105,15 @@ class Stream:
         sizes = torch.tensor([tasks.train.size(task) for task in range(tasks.count)])
         self._task_of_row = torch.arange(tasks.count).repeat_interleave(sizes).to(device)
 
-    def _plan(self, parts: list[tuple[int, int | None, int]]) -> Iterator[Epoch]:
+    def _plan(self, parts: list[tuple[int, int | None, int]], counted: str) -> Iterator[Epoch]:
         number, first_step, seen = 0, 0, ()
         for task, next_task, epochs in parts:
             size = self.tasks.train.size(task)
             if next_task is not None:
                 size = min(size, self.tasks.train.size(next_task))
             steps = -(-size // self.batch_size)
-            seen += tuple(t for t in (task, next_task) if t is not None and t not in seen)
+            shown = (task,) if next_task is None or counted == "own" else (task, next_task)
+            seen += tuple(t for t in shown if t not in seen)
             for epoch in range(epochs):
                 over = self.experiment == "disjoint" and epoch == epochs - 1
                 mixed = (epoch * steps, epochs * steps) if next_task is not None else (0, 0)

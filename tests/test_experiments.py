@@ -34,6 +34,7 @@ CHANGED = {
     "validation": "whole",
     "interpolation": "nearest",
     "last_task": "pure",
+    "counted": "mixed",
     "train_limit": 100,
     "test_limit": 100,
 }
@@ -60,10 +61,25 @@ def test_there_is_another_value_for_every_field():
     assert list(CHANGED) == [field.name for field in dataclasses.fields(RunSpec)]
 
 
+CONTINUOUS_ONLY = ("last_task", "counted")
+
+
 @pytest.mark.parametrize("field", CHANGED)
 def test_any_changed_field_gives_another_name(field):
-    changed = dataclasses.replace(RunSpec(), **{field: CHANGED[field]})
-    assert changed.name() != RunSpec().name()
+    spec = RunSpec(experiment="continuous" if field in CONTINUOUS_ONLY else "disjoint")
+    assert dataclasses.replace(spec, **{field: CHANGED[field]}).name() != spec.name()
+
+
+def test_a_field_without_effect_does_not_change_the_name():
+    for field in CONTINUOUS_ONLY:
+        assert dataclasses.replace(RunSpec(), **{field: CHANGED[field]}).name() == RunSpec().name()
+
+
+def test_runs_from_before_a_setting_keep_their_names():
+    """`counted` came later than the first stored runs; they counted a task as soon as it was mixed in."""
+    old = RunSpec(experiment="continuous", last_task="mixed", counted="mixed")
+    assert "counted" not in old.full()
+    assert spec_from(old.full()).name() == old.name()
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -77,7 +93,8 @@ def test_any_changed_setting_of_a_learner_gives_another_name(learner):
 
 @pytest.mark.parametrize("field", CHANGED)
 def test_a_spec_comes_back_from_its_description_with_its_name(field):
-    given = dataclasses.replace(RunSpec(), **{field: CHANGED[field]})
+    spec = RunSpec(experiment="continuous" if field in CONTINUOUS_ONLY else "disjoint")
+    given = dataclasses.replace(spec, **{field: CHANGED[field]})
     stored = json.loads(json.dumps(given.full()))
     again = spec_from(stored | {"a field of a later version": 1})
     assert again.name() == given.name()

@@ -163,20 +163,33 @@ def test_continuous_order_is_another_one_in_each_epoch_and_run():
     assert len(set(orders)) == len(orders)
 
 
+@pytest.mark.parametrize(("last_task", "share"), [("pure", 2), ("whole", 1)])
 @pytest.mark.parametrize("epochs", [2, 5])
-def test_last_task_pure_adds_half_of_the_epochs(epochs):
+def test_the_last_task_may_have_epochs_of_its_own(epochs, last_task, share):
     """Open in the paper: the last task has no successor."""
     tasks = tasks_of_sizes(12, 9, 14)
     mixed = Stream(tasks, "continuous", batch_size=5, epochs=epochs, last_task="mixed")
-    pure = Stream(tasks, "continuous", batch_size=5, epochs=epochs, last_task="pure")
+    pure = Stream(tasks, "continuous", batch_size=5, epochs=epochs, last_task=last_task)
     assert pure.epochs[: len(mixed.epochs)] == mixed.epochs
     assert len(mixed.epochs) == 2 * epochs
     added = pure.epochs[len(mixed.epochs) :]
-    assert [(epoch.task, epoch.next_task) for epoch in added] == [(2, None)] * (epochs // 2)
+    assert [(epoch.task, epoch.next_task) for epoch in added] == [(2, None)] * (epochs // share)
     for epoch in added:
         assert sorted(chain(*shown(pure, epoch))) == rows_of(tasks, 2)
         assert (epoch.seen, epoch.ends_task) == ((0, 1, 2), None)
-    assert pure.steps == mixed.steps + 3 * (epochs // 2)
+    assert pure.steps == mixed.steps + 3 * (epochs // share)
+
+
+def test_a_task_may_count_in_its_own_epochs_only():
+    """Open in the paper: whether a task that is being mixed in is already "trained thus far"."""
+    how = {"batch_size": 5, "epochs": 4, "last_task": "pure"}
+    mixed, own = (Stream(tasks_of_sizes(12, 9, 14), "continuous", **how, counted=c) for c in ("mixed", "own"))
+    seen = [[0], [0], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
+    assert [list(epoch.seen) for epoch in mixed.epochs] == seen
+    seen = [[0], [0], [0], [0], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1, 2], [0, 1, 2]]
+    assert [list(epoch.seen) for epoch in own.epochs] == seen
+    for one, other in zip(mixed.epochs, own.epochs, strict=True):
+        assert shown(mixed, one) == shown(own, other)  # nothing else changes
 
 
 # --- batches --------------------------------------------------------------------------------------------------
@@ -266,7 +279,8 @@ def test_a_learner_is_given_samples_and_labels_and_nothing_else(experiment):
     ("options", "words"),
     [
         ({"experiment": "mixed"}, ["experiment", "'mixed'", "disjoint", "continuous"]),
-        ({"last_task": "none"}, ["last_task", "'none'", "mixed", "pure"]),
+        ({"last_task": "none"}, ["last_task", "'none'", "mixed", "pure", "whole"]),
+        ({"counted": "never"}, ["counted", "'never'", "mixed", "own"]),
         ({"batch_size": 0}, ["batch_size", "0"]),
         ({"epochs": 0}, ["epochs", "0"]),
         ({"epochs": -2}, ["epochs", "-2"]),

@@ -36,8 +36,9 @@ def steps(spec: RunSpec) -> int:
     _, samples = _SIZES.get(spec.dataset, (784, 60000))
     tasks = 5 if spec.split == "class" else spec.task_count
     a_task = min(samples // tasks, spec.train_limit or samples)
-    rounds = tasks if spec.experiment == "disjoint" else tasks - 1
-    return -(-a_task // spec.batch_size) * spec.epochs * rounds
+    last = {"mixed": 0, "pure": spec.epochs // 2}.get(spec.last_task, spec.epochs)
+    epochs = spec.epochs * (tasks - 1) + (spec.epochs if spec.experiment == "disjoint" else last)
+    return -(-a_task // spec.batch_size) * epochs
 
 
 def seconds(job: Job) -> float:

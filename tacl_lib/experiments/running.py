@@ -59,6 +59,7 @@ def run(
         batch_size=spec.batch_size,
         epochs=spec.epochs,
         last_task=spec.last_task,
+        counted=spec.counted,
     )
     network = Network(tasks.seeds, (tasks.features, *spec.hidden, tasks.classes), spec.initialisation, device)
     learner = make_learner(spec.learner, network, **spec.learner_settings)

@@ -29,7 +29,8 @@ class RunSpec:
     initialisation: str = "glorot"  #: open: glorot, torch or he
     validation: str = "parts"  #: open: parts or whole
     interpolation: str = "bilinear"  #: open: bilinear or nearest
-    last_task: str = "mixed"  #: open, continuous stream only: mixed or pure
+    last_task: str = "whole"  #: open, continuous stream only: mixed, pure or whole
+    counted: str = "own"  #: open, continuous stream only: a task counts when mixed in, or from its own epochs on
     train_limit: int | None = None  #: at most so many training samples a task; None is the paper's setting
     test_limit: int | None = None
 
@@ -45,6 +46,12 @@ class RunSpec:
         # 20 and 20.0 degrees are one setting and must have one name.
         settings = asdict(self) | {"degrees_per_task": float(self.degrees_per_task)}
         settings |= {"learner_settings": own | self.learner_settings}
+        # What has no effect must not change a run's name.
+        if self.experiment == "disjoint":
+            settings |= {"last_task": "mixed", "counted": "mixed"}
+        # Nor must a setting that came later, where it says how it has always been.
+        if settings["counted"] == "mixed":
+            del settings["counted"]
         return json.loads(json.dumps(settings))  # tuples become lists, as they are in a file
 
     def name(self) -> str:
@@ -78,5 +85,9 @@ _KINDS = {
 def spec_from(settings: dict) -> RunSpec:
     """The spec that `RunSpec.full` described, e.g. from a stored record."""
     known = {f.name for f in fields(RunSpec)}
+    if settings.get("experiment") == "disjoint":
+        known -= {"last_task", "counted"}
+    elif "last_task" in settings:
+        settings = {"counted": "mixed"} | settings
     given = {name: value for name, value in settings.items() if name in known}
     return RunSpec(**given | {"hidden": tuple(given.get("hidden", (200, 200)))})
