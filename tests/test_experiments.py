@@ -61,17 +61,22 @@ def test_there_is_another_value_for_every_field():
     assert list(CHANGED) == [field.name for field in dataclasses.fields(RunSpec)]
 
 
-CONTINUOUS_ONLY = ("last_task", "counted")
+#: fields that matter somewhere only, and where
+SOMEWHERE = {
+    "last_task": {"experiment": "continuous"},
+    "counted": {"experiment": "continuous"},
+    "interpolation": {"split": "rotation"},
+}
 
 
 @pytest.mark.parametrize("field", CHANGED)
 def test_any_changed_field_gives_another_name(field):
-    spec = RunSpec(experiment="continuous" if field in CONTINUOUS_ONLY else "disjoint")
+    spec = RunSpec(**SOMEWHERE.get(field, {}))
     assert dataclasses.replace(spec, **{field: CHANGED[field]}).name() != spec.name()
 
 
 def test_a_field_without_effect_does_not_change_the_name():
-    for field in CONTINUOUS_ONLY:
+    for field in SOMEWHERE:
         assert dataclasses.replace(RunSpec(), **{field: CHANGED[field]}).name() == RunSpec().name()
 
 
@@ -93,7 +98,7 @@ def test_any_changed_setting_of_a_learner_gives_another_name(learner):
 
 @pytest.mark.parametrize("field", CHANGED)
 def test_a_spec_comes_back_from_its_description_with_its_name(field):
-    spec = RunSpec(experiment="continuous" if field in CONTINUOUS_ONLY else "disjoint")
+    spec = RunSpec(**SOMEWHERE.get(field, {}))
     given = dataclasses.replace(spec, **{field: CHANGED[field]})
     stored = json.loads(json.dumps(given.full()))
     again = spec_from(stored | {"a field of a later version": 1})

@@ -25,8 +25,8 @@ class RunSpec:
     epochs: int = 20  #: per task (disjoint) or per pair of tasks (continuous)
     task_count: int = 10  #: for permutation and rotation
     degrees_per_task: float = 20.0
-    scaling: str = "unit"  #: open in the paper: unit, symmetric or standard
-    initialisation: str = "glorot"  #: open: glorot, torch or he
+    scaling: str = "standard"  #: open in the paper: standard, unit, symmetric or mnist
+    initialisation: str = "torch"  #: open: torch, glorot or he
     validation: str = "parts"  #: open: parts or whole
     interpolation: str = "bilinear"  #: open: bilinear or nearest
     last_task: str = "whole"  #: open, continuous stream only: mixed, pure or whole
@@ -49,6 +49,8 @@ class RunSpec:
         # What has no effect must not change a run's name.
         if self.experiment == "disjoint":
             settings |= {"last_task": "mixed", "counted": "mixed"}
+        if self.split != "rotation":
+            settings |= {"interpolation": "bilinear"}
         # Nor must a setting that came later, where it says how it has always been.
         if settings["counted"] == "mixed":
             del settings["counted"]
