@@ -73,7 +73,6 @@ STUDIES = {
         _SIX,
         (
             AS_RUN,
-            Alternative("torch's initialisation, inputs in [-1, 1]", {"scaling": "symmetric"}),
             Alternative("torch's initialisation, inputs in [0, 1]", {"scaling": "unit"}),
             Alternative("Glorot's initialisation, mean 0, deviation 1", {"initialisation": "glorot"}),
             Alternative("Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT),

@@ -16,7 +16,7 @@ from tacl_lib.randomness import generator
 from tacl_lib.rotation import INTERPOLATIONS, rotate
 
 SPLITS = ("permutation", "rotation", "class")
-SCALINGS = ("unit", "standard", "symmetric", "mnist")
+SCALINGS = ("unit", "standard")
 VALIDATIONS = ("parts", "whole")
 
 
@@ -104,8 +104,8 @@ def make_tasks(
     split: ``"permutation"`` (each task shuffles the pixels in its own way), ``"rotation"`` (task k is
         turned by k · ``degrees_per_task``) or ``"class"`` (labels (0, 1), (2, 3) …; even → 0, odd → 1).
     task_count: number of tasks for permutation and rotation.
-    scaling: ``"unit"`` to [0, 1], ``"symmetric"`` to [-1, 1], ``"standard"``: zero mean, unit deviation per channel,
-        fitted on the training images; or ``"mnist"``: by MNIST's mean and deviation, whatever the dataset.
+    scaling: ``"unit"`` to [0, 1], or ``"standard"``: zero mean, unit deviation per channel; fitted on the
+        training images.
     validation: ``"parts"`` splits the test set among the tasks as the training set; ``"whole"`` gives every
         task the whole test set, transformed.
     train_limit, test_limit: at most so many samples a task, for reduced profiles.
@@ -196,10 +196,6 @@ def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:
     channels = train_images.shape[3]
     if scaling == "unit":
         offset, divisor = np.zeros(channels), np.full(channels, 255.0)
-    elif scaling == "symmetric":
-        offset = divisor = np.full(channels, 127.5)
-    elif scaling == "mnist":  # numbers that examples of PyTorch carry from dataset to dataset
-        offset, divisor = np.full(channels, 255 * 0.1307), np.full(channels, 255 * 0.3081)
     else:
         # From a histogram: exact sums of whole numbers, so the same bytes on every machine.
         counts = np.stack([np.bincount(train_images[..., c].ravel(), minlength=256) for c in range(channels)])

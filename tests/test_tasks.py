@@ -307,18 +307,6 @@ def test_unit_scaling(shape):
     assert torch.equal(tasks.targets(tasks.test, 2), tasks.test.labels[:, task_rows(tasks.test, 2)])
 
 
-def test_symmetric_scaling():
-    tasks = make_tasks(dataset(), "class", scaling="symmetric")
-    expected = tasks.train.images[:, task_rows(tasks.train, 1)].double() / 255 * 2 - 1
-    torch.testing.assert_close(tasks.inputs(tasks.train, 1).double(), expected, rtol=0, atol=1e-6)
-
-
-def test_scaling_by_the_numbers_of_mnist():
-    tasks = make_tasks(dataset(), "class", scaling="mnist")
-    expected = (tasks.train.images[:, task_rows(tasks.train, 1)].double() / 255 - 0.1307) / 0.3081
-    torch.testing.assert_close(tasks.inputs(tasks.train, 1).double(), expected, rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("split", SPLITS)
 def test_standard_scaling_is_per_channel_over_the_training_images(split):
     data = dataset(shape=(5, 7, 3))
@@ -330,7 +318,7 @@ def test_standard_scaling_is_per_channel_over_the_training_images(split):
     np.testing.assert_allclose(shown, (flat - mean) / deviation, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("scaling", ["unit", "standard", "symmetric", "mnist"])
+@pytest.mark.parametrize("scaling", ["unit", "standard"])
 def test_scaling_never_looks_at_test_images(scaling):
     """Else test data would leak into training."""
     data = dataset()

@@ -25,7 +25,7 @@ class RunSpec:
     epochs: int = 20  #: per task (disjoint) or per pair of tasks (continuous)
     task_count: int = 10  #: for permutation and rotation
     degrees_per_task: float = 20.0
-    scaling: str = "standard"  #: open in the paper: standard, unit, symmetric or mnist
+    scaling: str = "standard"  #: open in the paper: standard or unit
     initialisation: str = "torch"  #: open: torch, glorot or he
     validation: str = "parts"  #: open: parts or whole
     interpolation: str = "bilinear"  #: open: bilinear or nearest
