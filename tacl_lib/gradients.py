@@ -37,7 +37,24 @@ def scaled(gradient: Gradient, factor: torch.Tensor) -> Gradient:
     return Gradient(gradient.inputs, [delta * factor.unsqueeze(2) for delta in gradient.deltas])
 
 
+def few_terms(gradient: Gradient) -> bool:
+    """Whether inner products of all pairs of terms cost less than the sum of the terms, formed."""
+    shapes = [(given.shape[2], delta.shape[2]) for given, delta in zip(*gradient, strict=True)]
+    return gradient.inputs[0].shape[1] * sum(a + b for a, b in shapes) < sum(a * b for a, b in shapes)
+
+
+def formed(gradient: Gradient) -> list[torch.Tensor]:
+    """The sum of all terms, laid out as the parameters: weights ``[R, in, out]``, then biases ``[R, 1, out]``."""
+    weights = [torch.bmm(given.mT, delta) for given, delta in zip(*gradient, strict=True)]
+    return weights + [delta.sum(1, keepdim=True) for delta in gradient.deltas]
+
+
+def dot_formed(gradient: Gradient, parts: list[torch.Tensor]) -> torch.Tensor:
+    """Inner product of a gradient with one that is `formed`: ``[R]``."""
+    layers = zip(*gradient, parts[: len(parts) // 2], parts[len(parts) // 2 :], strict=True)
+    return sum((torch.baddbmm(b, given, w) * delta).sum((1, 2)) for given, delta, w, b in layers)
+
+
 def dense(gradient: Gradient) -> torch.Tensor:
     """The sum of all terms as a vector ``[R, p]``: weights of every layer, then biases. For lessons and tests."""
-    weights = [torch.bmm(given.mT, delta).flatten(1) for given, delta in zip(*gradient, strict=True)]
-    return torch.cat(weights + [delta.sum(1) for delta in gradient.deltas], dim=1)
+    return torch.cat([part.flatten(1) for part in formed(gradient)], dim=1)

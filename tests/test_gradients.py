@@ -94,6 +94,8 @@ def test_products_dot_scaled_split_and_dense_are_those_of_vectors(shape):
         gradients.dot(left, right).double() / scale, expected.sum((1, 2)) / scale, atol=1e-5, rtol=0
     )
     torch.testing.assert_close(gradients.dense(left).double(), u.sum(1), atol=1e-4, rtol=1e-5)
+    by_parts = gradients.dot_formed(left, gradients.formed(right)).double()
+    torch.testing.assert_close(by_parts / scale, expected.sum((1, 2)) / scale, atol=1e-5, rtol=0)
 
     for factor in (torch.from_numpy(rng.standard_normal((runs, n))).float(), torch.full((runs, 1), -1.5)):
         torch.testing.assert_close(
@@ -105,6 +107,12 @@ def test_products_dot_scaled_split_and_dense_are_those_of_vectors(shape):
         first, others = gradients.terms(left, 0, count), gradients.terms(left, count)
         assert torch.equal(dense_terms(first), u[:, :count])
         assert torch.equal(dense_terms(others), u[:, count:])
+
+
+def test_pairs_are_cheaper_for_few_terms_only():
+    rng = np.random.default_rng(0)
+    for terms, few in ((20, True), (124, True), (125, False), (266, False)):  # 198,800 weights, 1,594 factors a term
+        assert gradients.few_terms(make_gradient(rng, 1, (784, 200, 200, 10), terms)) is few
 
 
 def test_dense_has_the_order_of_network_vector():

@@ -17,7 +17,16 @@ from oracles.scheduler import LearningRateScheduler
 from tacl_lib.compiled_noise import CompiledNoise
 from tacl_lib.errors import TaclError
 from tacl_lib.gradients import dense, dot
-from tacl_lib.learners import LEARNERS, Learner, Scheduler, TaskAwareLearner, make_learner, register, settings_of
+from tacl_lib.learners import (
+    LEARNERS,
+    Learner,
+    Scheduler,
+    TaskAwareLearner,
+    make_learner,
+    reference,
+    register,
+    settings_of,
+)
 from tacl_lib.learners.base import Sampling
 from tacl_lib.learners.reference import draw
 from tacl_lib.memory import POLICIES
@@ -218,6 +227,13 @@ def test_sgd_lr_adapt_is_the_oracle(factor, monkeypatch):
         assert (np.diff(run.lrs) > 0).any()
 
 
+@pytest.fixture(params=["pairs", "formed"])
+def way(request, monkeypatch):
+    """Both ways to an A-GEM step, by pairs of samples and by a formed reference gradient, whatever is cheaper."""
+    monkeypatch.setattr(reference, "few_terms", lambda gradient: request.param == "pairs")
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("reference_batch", [1, 4, 12, 100, None])
 def test_agem_is_the_oracle(reference_batch):
     """reference_batch: a part of M, all of it, more than it has, and None for all."""
@@ -259,6 +275,7 @@ def test_agem_is_the_oracle(reference_batch):
         assert 0 < sum(found[20:]) < 40  # both cases occur
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     ("reference_batch", "sampling_rate", "pool_per_class"), [(4, 1.0, True), (None, 0.5, True), (4, 1.0, False)]
 )

@@ -2,7 +2,7 @@
 
 import torch
 
-from tacl_lib.gradients import products, terms
+from tacl_lib.gradients import dot_formed, few_terms, formed, products, terms
 from tacl_lib.learners.base import Step
 from tacl_lib.network import Network
 
@@ -19,8 +19,7 @@ def agem_step(
     """One step of A-GEM.
 
     g = ∇L(w) and g_ref = ∇L_ref(w) go through the network as one batch. If ⟨g, g_ref⟩ < 0, the step is
-    along g̃ = g - (⟨g, g_ref⟩ / ⟨g_ref, g_ref⟩) g_ref, else along g. As gradients are sums over samples, g̃
-    is a batch in which the reference samples count with that factor.
+    along g̃ = g - (⟨g, g_ref⟩ / ⟨g_ref, g_ref⟩) g_ref, else along g.
 
     reference_x ``[R, m, features]``, reference_y ``[R, m]``; weight ``[R, m]``: of each in L_ref; zeros are
     places that hold nothing.
@@ -31,15 +30,27 @@ def agem_step(
     losses, gradient = network.loss_gradient(
         torch.cat([x, reference_x], dim=1), torch.cat([y, reference_y], dim=1), weights
     )
-    reference = terms(gradient, count)
-    overlaps = products(gradient, reference)
-    overlap = overlaps[:, :count].sum((1, 2))  # ⟨g, g_ref⟩
-    square = overlaps[:, count:].sum((1, 2))  # ⟨g_ref, g_ref⟩
-    conflict = overlap < 0
-    factor = torch.where(conflict, -overlap / square, 0.0)
-    for delta in reference.deltas:  # views: the terms in ``gradient`` change with them
-        delta.mul_(factor.view(-1, 1, 1))
-    network.add(gradient, -rate)
+    batch, reference = terms(gradient, 0, count), terms(gradient, count)
+    if few_terms(gradient):
+        # As gradients are sums over samples, g̃ is a batch in which the reference samples count with a factor.
+        overlaps = products(gradient, reference)
+        overlap = overlaps[:, :count].sum((1, 2))  # ⟨g, g_ref⟩
+        square = overlaps[:, count:].sum((1, 2))  # ⟨g_ref, g_ref⟩
+        conflict = overlap < 0
+        factor = torch.where(conflict, -overlap / square, 0.0)
+        for delta in reference.deltas:  # views: the terms in ``gradient`` change with them
+            delta.mul_(factor.view(-1, 1, 1))
+        network.add(gradient, -rate)
+    else:
+        # It is cheaper to form g_ref once than to compare all pairs of many samples.
+        parts = formed(reference)
+        overlap = dot_formed(batch, parts)
+        square = sum(part.square().sum((1, 2)) for part in parts)
+        conflict = overlap < 0
+        factor = torch.where(conflict, -overlap / square, 0.0)
+        network.add(batch, -rate)
+        for parameter, part in zip((*network.weights, *network.biases), parts, strict=True):
+            parameter.addcmul_(part, factor.view(-1, 1, 1), value=-rate)
     return Step(losses[:, :count].sum(1), rate, conflict)
 
 
