@@ -25,12 +25,12 @@ class RunSpec:
     epochs: int = 20  #: per task (disjoint) or per pair of tasks (continuous)
     task_count: int = 10  #: for permutation and rotation
     degrees_per_task: float = 20.0
-    scaling: str = "standard"  #: open in the paper: standard or unit
-    initialisation: str = "torch"  #: open: torch, glorot or he
+    scaling: str = "unit"  #: open in the paper: unit or standard
+    initialisation: str = "glorot"  #: open: glorot, torch or he
     validation: str = "parts"  #: open: parts or whole
     interpolation: str = "bilinear"  #: open: bilinear or nearest
-    last_task: str = "whole"  #: open, continuous stream only: mixed, pure or whole
-    counted: str = "own"  #: open, continuous stream only: a task counts when mixed in, or from its own epochs on
+    last_task: str = "mixed"  #: open, continuous stream only: mixed, pure or whole
+    counted: str = "mixed"  #: open, continuous stream only: a task counts when mixed in, or from its own epochs on
     train_limit: int | None = None  #: at most so many training samples a task; None is the paper's setting
     test_limit: int | None = None
 
