@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from tacl_lib.bench import versions
-from tacl_lib.calibration import STUDIES, ranking
+from tacl_lib.calibration import AS_RUN, STUDIES, ranking
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.experiments.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS
@@ -162,14 +162,22 @@ def _tried(store: Store) -> Iterator[str]:
         "the paper's numbers over the cells that all alternatives of a study have. `python -m tacl_lib.calibration "
         "--run NAME` makes the runs of a study; [notebook 09](../../notebooks/09_calibration.ipynb) explains them."
     )
-    missing = []
+    missing, better = [], []
     for name, study in STUDIES.items():
         table = ranking(study, store)
         if len(table) < 2:
             missing.append(name)
             continue
+        errors = table.set_index("alternative")["total_error"]
+        if errors.idxmin() != AS_RUN.title:
+            better.append(f"{errors.idxmin()} (`{name}`: {errors.min():.3f} instead of {errors[AS_RUN.title]:.3f})")
         yield f"**{study.title}** (`{name}`, seeds {', '.join(map(str, study.seeds))})"
         yield _markdown(table.round(3).rename(columns=lambda column: column.replace("_", " ")))
+    if better:
+        yield (
+            f"Readings that fit better than those of the runs on this page: {'; '.join(better)}. The profile `paper` "
+            "takes such a reading over when all of its runs have been made with it."
+        )
     if missing:
         yield f"Not run yet: {', '.join(missing)}."
 
