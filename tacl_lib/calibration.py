@@ -64,7 +64,9 @@ AS_RUN = Alternative("as in the profile")
 _SIX = tuple(("disjoint", d, s) for d in ("mnist", "fashion_mnist") for s in ("permutation", "rotation", "class"))
 _CLASS = tuple(("disjoint", dataset, "class") for dataset in ("fashion_mnist", "mnist"))
 
-_TORCH_STANDARD = {"initialisation": "torch", "scaling": "standard"}
+_GLOROT = {"initialisation": "glorot"}
+_GLOROT_UNIT = _GLOROT | {"scaling": "unit"}
+_STANDARD = {"scaling": "standard", "fill": "black"}
 
 STUDIES = {
     "sgd": Study(
@@ -73,20 +75,22 @@ STUDIES = {
         _SIX,
         (
             AS_RUN,
-            Alternative("torch's initialisation, mean 0, deviation 1", _TORCH_STANDARD),
-            Alternative("torch's initialisation", {"initialisation": "torch"}),
-            Alternative("inputs with mean 0, deviation 1", {"scaling": "standard"}),
-            Alternative("He's initialisation", {"initialisation": "he"}),
-            Alternative("momentum 0.9", learner={"momentum": 0.9}),
-            Alternative("validation on the whole test set", {"validation": "whole"}),
-            Alternative("rotation by nearest neighbour", {"interpolation": "nearest"}),
+            Alternative("all datasets in [-1, 1]", {"scaling": "symmetric"}),
+            Alternative("mean 0, deviation 1, corners black", _STANDARD),
+            Alternative("inputs in [0, 1]", {"scaling": "unit"}),
+            Alternative("Glorot's initialisation, mean 0, deviation 1, corners black", _STANDARD | _GLOROT),
+            Alternative("Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT),
+            Alternative("the same, momentum 0.9", _GLOROT_UNIT, {"momentum": 0.9}),
+            Alternative("the same, validation on the whole test set", _GLOROT_UNIT | {"validation": "whole"}),
+            Alternative("the same, rotation by nearest neighbour", _GLOROT_UNIT | {"interpolation": "nearest"}),
+            Alternative("He's initialisation, inputs in [0, 1]", {"initialisation": "he", "scaling": "unit"}),
         ),
     ),
     "sgd_lr_adapt": Study(
         "SGD lr adapt: inputs and initialisation",
         ("sgd_lr_adapt",),
         _SIX,
-        (AS_RUN, Alternative("torch's initialisation, mean 0, deviation 1", _TORCH_STANDARD)),
+        (AS_RUN, Alternative("Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT)),
     ),
     "reference_batch": Study(
         "Reference batch of A-GEM and TA-A-GEM",
@@ -94,12 +98,9 @@ STUDIES = {
         _CLASS,
         (
             AS_RUN,
-            Alternative("256 samples", learner={"reference_batch": 256}),
+            Alternative("10 samples", learner={"reference_batch": 10}),
             Alternative("the whole memory", learner={"reference_batch": None}),
-            Alternative("torch's initialisation, mean 0, deviation 1; 10 samples", _TORCH_STANDARD),
-            Alternative(
-                "torch's initialisation, mean 0, deviation 1; 256 samples", _TORCH_STANDARD, {"reference_batch": 256}
-            ),
+            Alternative("Glorot's initialisation, inputs in [0, 1]; 10 samples", _GLOROT_UNIT, {"reference_batch": 10}),
         ),
     ),
     "agem_memory": Study(
@@ -115,7 +116,7 @@ STUDIES = {
     "ogd_memory": Study(
         "OGD's gradients a task",
         ("ogd",),
-        _CLASS[:1],
+        _CLASS,
         (
             AS_RUN,
             Alternative("60 (300 for five tasks)", learner={"samples_per_task": 60}),
@@ -141,12 +142,12 @@ STUDIES = {
             AS_RUN,
             Alternative("half of the last task's epochs", {"last_task": "pure"}),
             Alternative(
-                "torch's initialisation, mean 0, deviation 1; half of the last task's epochs, counted in its own",
-                _TORCH_STANDARD | {"last_task": "pure", "counted": "own"},
+                "Glorot's initialisation, inputs in [0, 1]; half of the last task's epochs, counted when mixed in",
+                _GLOROT_UNIT | {"last_task": "pure", "counted": "mixed"},
             ),
             Alternative(
-                "torch's initialisation, mean 0, deviation 1; all of the last task's epochs, counted in its own",
-                _TORCH_STANDARD | {"last_task": "whole", "counted": "own"},
+                "Glorot's initialisation, inputs in [0, 1]; last task only mixed in, and so counted",
+                _GLOROT_UNIT | {"last_task": "mixed", "counted": "mixed"},
             ),
         ),
     ),

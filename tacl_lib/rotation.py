@@ -1,6 +1,7 @@
 """Rotating images to the same bytes on every machine."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,8 +12,12 @@ _GRAIN = 2048  # a position is a whole number of 1/2048 pixel: integer sums do n
 _ONE = _GRAIN * _GRAIN
 
 
-def rotate(images: np.ndarray, degrees: float, interpolation: str = "bilinear") -> np.ndarray:
-    """Rotate ``uint8`` images ``[N, H, W, C]`` counter-clockwise about their centre; what comes in is 0.
+def rotate(
+    images: np.ndarray, degrees: float, interpolation: str = "bilinear", fill: Sequence[int] | int = 0
+) -> np.ndarray:
+    """Rotate ``uint8`` images ``[N, H, W, C]`` counter-clockwise about their centre.
+
+    fill: grey level of what comes in at the corners, one for all channels or one for each.
 
     The same as torchvision's ``rotate`` to within one grey level, but in whole numbers: floating-point
     interpolation may round a pixel differently on another processor.
@@ -23,8 +28,12 @@ def rotate(images: np.ndarray, degrees: float, interpolation: str = "bilinear") 
     # One row per pixel and one column per image: a gather then copies whole rows (measured 10× faster).
     pixels = np.ascontiguousarray(images.transpose(1, 2, 3, 0)).reshape(height * width, channels * count)
     total = np.zeros((height * width, channels * count), np.uint32)
+    outside = np.full(height * width, _ONE, np.uint32)  # the weight of what is not in the picture
     for source, weight in _neighbours(height, width, degrees, interpolation):
         total += pixels[source] * weight[:, None]
+        outside -= weight
+    if np.any(fill):
+        total += outside[:, None] * np.repeat(np.broadcast_to(fill, channels), count).astype(np.uint32)
     rotated = ((total + _ONE // 2) // _ONE).astype(np.uint8)
     return np.ascontiguousarray(rotated.reshape(height, width, channels, count).transpose(3, 0, 1, 2))
 

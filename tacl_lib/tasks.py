@@ -16,7 +16,8 @@ from tacl_lib.randomness import generator
 from tacl_lib.rotation import INTERPOLATIONS, rotate
 
 SPLITS = ("permutation", "rotation", "class")
-SCALINGS = ("unit", "standard")
+SCALINGS = ("customary", "unit", "standard", "symmetric")
+FILLS = ("zero", "black")
 VALIDATIONS = ("parts", "whole")
 
 
@@ -96,6 +97,7 @@ def make_tasks(
     scaling: str = "unit",
     validation: str = "parts",
     interpolation: str = "bilinear",
+    fill: str = "black",
     train_limit: int | None = None,
     test_limit: int | None = None,
 ) -> Tasks:
@@ -104,14 +106,16 @@ def make_tasks(
     split: ``"permutation"`` (each task shuffles the pixels in its own way), ``"rotation"`` (task k is
         turned by k · ``degrees_per_task``) or ``"class"`` (labels (0, 1), (2, 3) …; even → 0, odd → 1).
     task_count: number of tasks for permutation and rotation.
-    scaling: ``"unit"`` to [0, 1], or ``"standard"``: zero mean, unit deviation per channel; fitted on the
-        training images.
+    scaling: ``"unit"`` to [0, 1], ``"symmetric"`` to [-1, 1], ``"standard"``: zero mean, unit deviation per channel,
+        fitted on the training images; or ``"customary"``, see `customary_scaling`.
     validation: ``"parts"`` splits the test set among the tasks as the training set; ``"whole"`` gives every
         task the whole test set, transformed.
+    fill: what a rotation brings in at the corners: ``"black"``, or ``"zero"``: what is 0 after scaling (to the nearest
+        grey level), as if scaled images had been turned.
     train_limit, test_limit: at most so many samples a task, for reduced profiles.
     """
     choices = (("split", split, SPLITS), ("scaling", scaling, SCALINGS), ("validation", validation, VALIDATIONS))
-    choices += (("interpolation", interpolation, INTERPOLATIONS),)
+    choices += (("interpolation", interpolation, INTERPOLATIONS), ("fill", fill, FILLS))
     for kind, name, valid in choices:
         if name not in valid:
             raise unknown_name(kind, name, valid)
@@ -131,13 +135,18 @@ def make_tasks(
         "class": [f"{2 * task} / {2 * task + 1}" for task in range(count)],
     }[split]
 
+    fitted = _fit_scaling(dataset.train_images, customary_scaling(dataset.name) if scaling == "customary" else scaling)
+    channels = dataset.train_images.shape[3]
+    # Features are ordered pixel by pixel, so the first ones are the channels of one pixel.
+    corners = fitted.offset[:channels].round().int().tolist() if fill == "zero" else 0
+
     def transformed(images: np.ndarray, task: int, seed: int) -> np.ndarray:
         """The images ``[n, H, W, C]`` of a task as run ``seed`` shows them."""
         if split == "permutation":
             # Whole pixels move: the channels of a colour stay together.
             flat = images.reshape(len(images), -1, images.shape[3])
             return flat[:, permutation_of(seed, task, flat.shape[1])]
-        return rotate(images, task * degrees_per_task, interpolation) if split == "rotation" else images
+        return rotate(images, task * degrees_per_task, interpolation, corners) if split == "rotation" else images
 
     def samples(part: str, images: np.ndarray, targets: np.ndarray, disjoint: bool, limit: int | None) -> Samples:
         # Without a limit every run has the same class tasks (only their order differs): keep one copy.
@@ -174,8 +183,13 @@ def make_tasks(
         image_shape=tuple(dataset.train_images.shape[1:]),
         train=samples("train", dataset.train_images, dataset.train_labels, True, train_limit),
         test=samples("test", dataset.test_images, dataset.test_labels, validation == "parts", test_limit),
-        scaling=_fit_scaling(dataset.train_images, scaling),
+        scaling=fitted,
     )
+
+
+def customary_scaling(dataset: str) -> str:
+    """How PyTorch's examples scale a dataset: MNIST by its mean and deviation, others by 0.5 and 0.5 to [-1, 1]."""
+    return "standard" if dataset == "mnist" else "symmetric"
 
 
 def permutation_of(seed: int, task: int, pixels: int) -> np.ndarray:
@@ -196,6 +210,8 @@ def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:
     channels = train_images.shape[3]
     if scaling == "unit":
         offset, divisor = np.zeros(channels), np.full(channels, 255.0)
+    elif scaling == "symmetric":
+        offset = divisor = np.full(channels, 127.5)
     else:
         # From a histogram: exact sums of whole numbers, so the same bytes on every machine.
         counts = np.stack([np.bincount(train_images[..., c].ravel(), minlength=256) for c in range(channels)])

@@ -33,8 +33,9 @@ CHANGED = {
     "initialisation": "he",
     "validation": "whole",
     "interpolation": "nearest",
+    "fill": "black",
     "last_task": "pure",
-    "counted": "own",
+    "counted": "mixed",
     "train_limit": 100,
     "test_limit": 100,
 }
@@ -66,6 +67,7 @@ SOMEWHERE = {
     "last_task": {"experiment": "continuous"},
     "counted": {"experiment": "continuous"},
     "interpolation": {"split": "rotation"},
+    "fill": {"split": "rotation"},
 }
 
 
@@ -81,10 +83,18 @@ def test_a_field_without_effect_does_not_change_the_name():
 
 
 def test_runs_from_before_a_setting_keep_their_names():
-    """`counted` came later than the first stored runs; they counted a task as soon as it was mixed in."""
-    old = RunSpec(experiment="continuous", last_task="mixed", counted="mixed")
-    assert "counted" not in old.full()
+    """`counted` and `fill` came later than the first stored runs."""
+    old = RunSpec(split="rotation", experiment="continuous", last_task="mixed", counted="mixed", fill="black")
+    assert not {"counted", "fill"} & set(old.full())
     assert spec_from(old.full()).name() == old.name()
+
+
+def test_the_customary_scaling_has_the_name_of_what_it_is():
+    for dataset, scaling in (("mnist", "standard"), ("fashion_mnist", "symmetric"), ("cifar10", "symmetric")):
+        assert RunSpec(dataset).name() == RunSpec(dataset, scaling=scaling).name()
+    # Where 0 is black, it does not matter when a picture is turned.
+    turned = [RunSpec(split="rotation", scaling="unit", fill=fill).name() for fill in ("zero", "black")]
+    assert turned[0] == turned[1]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -137,14 +147,14 @@ def test_the_paper_profile_has_the_settings_of_the_paper(dataset, method):
             "epochs": 20,
             "task_count": 10,
             "degrees_per_task": 20.0,
-            "scaling": "unit",
-            "initialisation": "glorot",
+            "scaling": "standard" if dataset == "mnist" else "symmetric",
+            "initialisation": "torch",
             "validation": "parts",
             "interpolation": "bilinear",
             "last_task": "mixed",
             "train_limit": None,
             "test_limit": None,
-        }
+        } | ({"fill": "zero"} if split == "rotation" else {})
         assert learner == settings_of(method)
         if method != "bgd":  # it has no rate
             assert learner["rate"] == 1e-3

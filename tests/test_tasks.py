@@ -1,6 +1,7 @@
 """Random numbers, rotation and the three ways to make tasks of a dataset."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -219,6 +220,21 @@ def test_permutation_can_be_undone(shape, validation):
                 assert np.array_equal(samples.labels[run, rows].numpy(), labels[origin])
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("degrees", [20, 100])
+def test_corners_are_filled_as_torchvision_fills_them(shape, degrees):
+    given_images = images(shape)
+    fill = [200, 3, 90][: shape[2]]
+    # A mask of what is outside, turned by torchvision, says how much of the fill a pixel has.
+    tensor = torch.from_numpy(given_images).permute(0, 3, 1, 2).double()
+    both = torch.cat([tensor, torch.ones_like(tensor[:, :1])], dim=1)
+    turned = torchvision_functional.rotate(both, degrees, InterpolationMode.BILINEAR)
+    expected = turned[:, :-1] + (1 - turned[:, -1:]) * torch.tensor(fill).view(1, -1, 1, 1)
+    found = rotate(given_images, degrees, fill=fill)
+    assert np.abs(found - expected.permute(0, 2, 3, 1).numpy()).max() <= 1
+    assert not np.array_equal(found, rotate(given_images, degrees))
+
+
 def test_permutations_differ_between_runs():
     assert not np.array_equal(permutation_of(0, 1, 36), permutation_of(1, 1, 36))
 
@@ -307,6 +323,32 @@ def test_unit_scaling(shape):
     assert torch.equal(tasks.targets(tasks.test, 2), tasks.test.labels[:, task_rows(tasks.test, 2)])
 
 
+def test_symmetric_scaling():
+    tasks = make_tasks(dataset(), "class", scaling="symmetric")
+    expected = tasks.train.images[:, task_rows(tasks.train, 1)].double() / 255 * 2 - 1
+    torch.testing.assert_close(tasks.inputs(tasks.train, 1).double(), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "scaling"), [("mnist", "standard"), ("svhn", "symmetric")])
+def test_customary_scaling_depends_on_the_dataset(name, scaling):
+    data = replace(dataset(), name=name)
+    found, expected = (make_tasks(data, "class", scaling=s).scaling for s in ("customary", scaling))
+    assert torch.equal(found.offset, expected.offset)
+    assert torch.equal(found.divisor, expected.divisor)
+
+
+@pytest.mark.parametrize("scaling", ["standard", "symmetric"])
+def test_corners_may_be_zero_after_scaling(scaling):
+    """As if scaled images had been turned, to half a grey level."""
+    data = dataset(shape=(6, 6, 3))
+    data.train_images[..., 1] //= 3
+    shown = make_tasks(data, "rotation", task_count=3, degrees_per_task=45, scaling=scaling, fill="zero")
+    corners = shown.inputs(shown.train, 1)[0].view(-1, 6, 6, 3)[:, 0, 0]
+    assert (corners.abs() <= 0.51 / shown.scaling.divisor[:3]).all()
+    black = make_tasks(data, "rotation", task_count=3, degrees_per_task=45, scaling=scaling)
+    assert (black.train.images[0, task_rows(black.train, 1)].view(-1, 6, 6, 3)[:, 0, 0] == 0).all()
+
+
 @pytest.mark.parametrize("split", SPLITS)
 def test_standard_scaling_is_per_channel_over_the_training_images(split):
     data = dataset(shape=(5, 7, 3))
@@ -318,7 +360,7 @@ def test_standard_scaling_is_per_channel_over_the_training_images(split):
     np.testing.assert_allclose(shown, (flat - mean) / deviation, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("scaling", ["unit", "standard"])
+@pytest.mark.parametrize("scaling", ["unit", "standard", "symmetric", "customary"])
 def test_scaling_never_looks_at_test_images(scaling):
     """Else test data would leak into training."""
     data = dataset()

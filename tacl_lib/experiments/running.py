@@ -31,6 +31,7 @@ def tasks_of(spec: RunSpec, dataset: Dataset, seeds: tuple[int, ...]) -> Tasks:
         scaling=spec.scaling,
         validation=spec.validation,
         interpolation=spec.interpolation,
+        fill=spec.fill,
         train_limit=spec.train_limit,
         test_limit=spec.test_limit,
     )

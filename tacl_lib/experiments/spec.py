@@ -6,9 +6,12 @@ from dataclasses import asdict, dataclass, field, fields
 
 from tacl_lib.errors import TaclError
 from tacl_lib.learners import LEARNERS, settings_of
+from tacl_lib.tasks import customary_scaling
 
 #: Raised when the same spec gives other numbers than before, so that old results are kept apart.
 RESULT_VERSION = 1
+#: Settings younger than the first stored runs, and what those had; a description that lacks one means this.
+LATER = {"fill": "black", "counted": "mixed"}
 
 
 @dataclass(frozen=True)
@@ -25,12 +28,13 @@ class RunSpec:
     epochs: int = 20  #: per task (disjoint) or per pair of tasks (continuous)
     task_count: int = 10  #: for permutation and rotation
     degrees_per_task: float = 20.0
-    scaling: str = "unit"  #: open in the paper: unit or standard
-    initialisation: str = "glorot"  #: open: glorot, torch or he
+    scaling: str = "customary"  #: open in the paper: customary, unit, standard or symmetric
+    initialisation: str = "torch"  #: open: torch, glorot or he
     validation: str = "parts"  #: open: parts or whole
     interpolation: str = "bilinear"  #: open: bilinear or nearest
-    last_task: str = "mixed"  #: open, continuous stream only: mixed, pure or whole
-    counted: str = "mixed"  #: open, continuous stream only: a task counts when mixed in, or from its own epochs on
+    fill: str = "zero"  #: open: corners that a rotation brings in are zero after scaling, or black
+    last_task: str = "whole"  #: open, continuous stream only: mixed, pure or whole
+    counted: str = "own"  #: open, continuous stream only: a task counts when mixed in, or from its own epochs on
     train_limit: int | None = None  #: at most so many training samples a task; None is the paper's setting
     test_limit: int | None = None
 
@@ -49,11 +53,16 @@ class RunSpec:
         # What has no effect must not change a run's name.
         if self.experiment == "disjoint":
             settings |= {"last_task": "mixed", "counted": "mixed"}
+        if self.scaling == "customary":
+            settings |= {"scaling": customary_scaling(self.dataset)}
         if self.split != "rotation":
             settings |= {"interpolation": "bilinear"}
-        # Nor must a setting that came later, where it says how it has always been.
-        if settings["counted"] == "mixed":
-            del settings["counted"]
+        if self.split != "rotation" or settings["scaling"] == "unit":
+            settings |= {"fill": "black"}
+        # Nor must settings that came later, where they say how it has always been.
+        for name, always in LATER.items():
+            if settings[name] == always:
+                del settings[name]
         return json.loads(json.dumps(settings))  # tuples become lists, as they are in a file
 
     def name(self) -> str:
@@ -87,9 +96,11 @@ _KINDS = {
 def spec_from(settings: dict) -> RunSpec:
     """The spec that `RunSpec.full` described, e.g. from a stored record."""
     known = {f.name for f in fields(RunSpec)}
+    settings = LATER | settings
+    # What has no effect is not told apart: such a spec has its defaults.
     if settings.get("experiment") == "disjoint":
         known -= {"last_task", "counted"}
-    elif "last_task" in settings:
-        settings = {"counted": "mixed"} | settings
+    if settings.get("split") != "rotation":
+        known -= {"fill"}
     given = {name: value for name, value in settings.items() if name in known}
     return RunSpec(**given | {"hidden": tuple(given.get("hidden", (200, 200)))})

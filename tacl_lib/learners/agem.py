@@ -23,7 +23,7 @@ class Agem(TaskAwareLearner):
         *,
         rate: float = 1e-3,
         samples_per_task: int = 300,
-        reference_batch: int | None = 10,
+        reference_batch: int | None = 256,
     ):
         """samples_per_task: s, kept of each task. reference_batch: size of M̃; None takes all of M."""
         super().__init__(network, rate=rate)

@@ -26,7 +26,7 @@ class TaAgem(Learner):
         cluster_size: int = 3,
         pool_per_class: bool = True,
         sampling_rate: float = 1.0,
-        reference_batch: int | None = 10,
+        reference_batch: int | None = 256,
         policy: str = "clustering",
     ):
         """clusters: Q of each pool; None gives 100 in all, as in the paper (10 × 10 or 2 × 50).
