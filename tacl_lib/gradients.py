@@ -32,6 +32,11 @@ def terms(gradient: Gradient, start: int, stop: int | None = None) -> Gradient:
     return Gradient(*([tensor[:, start:stop] for tensor in part] for part in gradient))
 
 
+def of_runs(gradient: Gradient, runs: torch.Tensor) -> Gradient:
+    """The gradients of some runs, int64 ``[k]``."""
+    return Gradient(*([tensor[runs] for tensor in part] for part in gradient))
+
+
 def scaled(gradient: Gradient, factor: torch.Tensor) -> Gradient:
     """Each term times its factor, ``[R, n]`` or ``[R, 1]``."""
     return Gradient(gradient.inputs, [delta * factor.unsqueeze(2) for delta in gradient.deltas])
@@ -47,12 +52,6 @@ def formed(gradient: Gradient) -> list[torch.Tensor]:
     """The sum of all terms, laid out as the parameters: weights ``[R, in, out]``, then biases ``[R, 1, out]``."""
     weights = [torch.bmm(given.mT, delta) for given, delta in zip(*gradient, strict=True)]
     return weights + [delta.sum(1, keepdim=True) for delta in gradient.deltas]
-
-
-def dot_formed(gradient: Gradient, parts: list[torch.Tensor]) -> torch.Tensor:
-    """Inner product of a gradient with one that is `formed`: ``[R]``."""
-    layers = zip(*gradient, parts[: len(parts) // 2], parts[len(parts) // 2 :], strict=True)
-    return sum((torch.baddbmm(b, given, w) * delta).sum((1, 2)) for given, delta, w, b in layers)
 
 
 def dense(gradient: Gradient) -> torch.Tensor:

@@ -16,7 +16,7 @@ class NoisyWeights:
     """
 
     def __init__(self, seeds: Sequence[int], device: torch.device | str = "cpu"):
-        self.seeds, self._buffers = tuple(seeds), torch.empty(4, 0)
+        self.seeds, self._buffers = tuple(seeds), torch.empty(0, 0)
         self._generators = self._random_numbers(device)
         self.begin(0)
 
@@ -29,43 +29,51 @@ class NoisyWeights:
         """Fill a contiguous float32 tensor with the next numbers N(0, 1) of a run."""
         tensor.normal_(generator=self._generators[run])
 
-    def around(self, mean: Network, std: torch.Tensor, counts: list[int] | None = None) -> None:
-        """Be ready to draw around the means μ. std: σ, laid out as ``mean.flat``.
+    def expectations(
+        self,
+        mean: Network,
+        std: torch.Tensor,
+        x: torch.Tensor,
+        y: torch.Tensor,
+        weight: float,
+        passes: int,
+        counts: list[int] | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Sums over ``passes`` draws around the means μ: of weighted losses ``[R]``, of g, and of g ε.
 
+        The last two are laid out as ``mean.flat`` and free to be changed, until the next call.
+        std: σ, laid out as ``mean.flat``. weight: of a sample's loss.
         counts: how many inputs each run needs; behind others there is no noise, as what a run draws must not
         depend on its neighbours.
         """
-        if self._buffers.shape[1] < len(std):  # used again in every step: new ones would cost more than the arithmetic
-            self._buffers = torch.zeros(4, len(std), device=std.device)
-        self.mean, self.std, self.counts, self.traces = mean, std, counts, []
-        self.noise, self.gradient, self.gradient_noise, drawn = (buffer[: len(std)] for buffer in self._buffers)
-        self.drawn = Network.over(drawn, mean.seeds, mean.sizes)
-        self.gradient_noise.zero_()
-
-    def draw(self) -> Network:
-        """Networks with weights w = μ + ε σ; the next call writes over them."""
-        for layer, view in enumerate(self.mean.views(self.noise)):
-            for run, needed in enumerate(view):
-                self.normal(run, needed[: self.counts[run]] if self.counts and layer == 0 else needed)
-        torch.addcmul(self.mean.flat, self.noise, self.std, out=self.drawn.flat)
-        return self.drawn
-
-    def add(self, gradient: Gradient) -> None:
-        """The gradient g of the networks that were drawn last joins the sums."""
-        self.traces.append(gradient)
-        _write(gradient, self.mean.views(self.gradient))
-        self.gradient_noise.addcmul_(self.gradient, self.noise)
-
-    def sums(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums of g and of g ε since `around`, both laid out as ``mean.flat`` and free to be changed."""
-        inputs, deltas = (list(zip(*part, strict=True)) for part in zip(*self.traces, strict=True))
+        noise, gradient, gradient_noise, drawn = self.buffers(4, std)
+        noise.zero_(), gradient_noise.zero_()
+        network = Network.over(drawn, mean.seeds, mean.sizes)
+        loss, traces = 0, []
+        for _ in range(passes):
+            for layer, view in enumerate(mean.views(noise)):
+                for run, needed in enumerate(view):
+                    self.normal(run, needed[: counts[run]] if counts and layer == 0 else needed)
+            torch.addcmul(mean.flat, noise, std, out=drawn)  # w = μ + ε σ
+            losses, trace = network.loss_gradient(x, y, weight)
+            loss += losses.sum(1)
+            traces.append(trace)
+            _write(trace, mean.views(gradient))
+            gradient_noise.addcmul_(gradient, noise)
+        inputs, deltas = (list(zip(*part, strict=True)) for part in zip(*traces, strict=True))
         # The sum of g over all draws is one product, cheaper than many. In the first layer they share the inputs.
         joined = Gradient(
             [inputs[0][0], *(torch.cat(given, dim=1) for given in inputs[1:])],
             [torch.stack(deltas[0]).sum(0), *(torch.cat(delta, dim=1) for delta in deltas[1:])],
         )
-        _write(joined, self.mean.views(self.gradient))
-        return self.gradient, self.gradient_noise
+        _write(joined, mean.views(gradient))
+        return loss, gradient, gradient_noise
+
+    def buffers(self, count: int, like: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Tensors like a given one, used again in every step: new ones would cost more than the arithmetic."""
+        if self._buffers.shape[0] < count or self._buffers.shape[1] < len(like):
+            self._buffers = torch.zeros(count, len(like), device=like.device)
+        return tuple(buffer[: len(like)] for buffer in self._buffers)
 
     def _random_numbers(self, device: torch.device | str) -> list:
         return [torch.Generator(device) for _ in self.seeds]

@@ -1,7 +1,6 @@
 """Every learner against its transcription from the paper, in a stack and alone, saved and resumed."""
 
 import io
-import itertools
 import math
 
 import numpy as np
@@ -14,7 +13,7 @@ from oracles import models
 from oracles import noise as oracle_noise
 from oracles.scheduler import LearningRateScheduler
 
-from tacl_lib.compiled_noise import CompiledNoise
+from tacl_lib.compiled_noise import DRAWN_ROWS, CompiledNoise
 from tacl_lib.errors import TaclError
 from tacl_lib.gradients import dense, dot
 from tacl_lib.learners import (
@@ -381,20 +380,26 @@ def library_noise(kind, net, run, step, passes, used):
     """ε of every pass of one step, as `Bgd` draws it: numbers of the run's own; 0 at unused inputs."""
     seed = net.seeds[run]
     random = torch.Generator().manual_seed(int(generator(seed, "noise", step).integers(2**63)))
-    key, calls = generator(seed, "noise").integers(2**32, size=2).tolist(), itertools.count()
+    key = generator(seed, "noise").integers(2**32, size=2).tolist()
+    layers = len(net.weights)
 
-    def numbers(*shape):
+    def numbers(number, piece, rows, width):
+        """Noise for one matrix in one pass."""
         if kind is NoisyWeights:
-            return torch.empty(shape).normal_(generator=random).numpy()
-        return np.reshape(oracle_noise.normal(math.prod(shape), key, step, next(calls)), shape)
+            return torch.empty(rows, width).normal_(generator=random).numpy()
+        parts = []
+        for first in range(0, rows, DRAWN_ROWS):
+            call = (number * 2 * layers + piece) * 2**16 + first // DRAWN_ROWS
+            parts += oracle_noise.normal(min(DRAWN_ROWS, rows - first) * width, key, step, call)
+        return np.reshape(parts, (rows, width))
 
     passes_of_step = []
-    for _ in range(passes):
+    for number in range(passes):
         weights = [np.zeros(w.shape[1:], np.float32) for w in net.weights]
         for layer, weight in enumerate(weights):
             rows = used if layer == 0 else np.arange(len(weight))
-            weight[rows] = numbers(len(rows), weight.shape[1])
-        biases = [numbers(b.shape[2]) for b in net.biases]
+            weight[rows] = numbers(number, layer, len(rows), weight.shape[1])
+        biases = [numbers(number, layers + layer, 1, b.shape[2])[0] for layer, b in enumerate(net.biases)]
         passes_of_step.append((weights, biases))
     return passes_of_step
 

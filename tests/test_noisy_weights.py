@@ -81,71 +81,76 @@ def test_numbers_are_normal_and_independent():
                 assert abs(stats.pearsonr(mine, theirs).statistic) < 4.5 / np.sqrt(quarter)
 
 
-def around(kind, seeds=(3, 14), counts=None, step=9):
-    network = Network(seeds, (6, 5, 4), "torch")
-    std = torch.linspace(0.1, 1, len(network.flat))
+SIZES = (20, 9, 4)
+
+
+def batch(runs, count=12, seed=0):
+    rng = np.random.default_rng(seed)
+    x = torch.from_numpy(rng.standard_normal((runs, count, SIZES[0])).astype(np.float32))
+    return x, torch.from_numpy(rng.integers(0, SIZES[-1], (runs, count)))
+
+
+def expectations(kind, seeds=(3, 14), counts=None, step=9, passes=3, spread=1.0, given=None):
+    """The three sums for networks with these seeds: losses ``[R]``, and the others as views ``[R, …]``."""
+    network = Network(seeds, SIZES, "torch")
+    # The same for every run, so that a run alone and one in a stack are alike.
+    std = torch.cat(
+        [torch.linspace(0.1, spread, view[0].numel()).repeat(len(seeds)) for view in network.views(network.flat)]
+    )
     noise = kind(seeds)
     noise.begin(step)
-    noise.around(network, std, counts)
-    return network, std, noise
+    x, y = batch(len(seeds)) if given is None else given
+    loss, g, g_noise = noise.expectations(network, std, x, y, 0.5, passes, counts)
+    return loss, network.views(g.clone()), network.views(g_noise.clone())
 
 
 @KINDS
-def test_drawn_weights_are_the_mean_and_noise_times_deviation(kind):
-    network, std, noise = around(kind)
-    seen = []
-    for _ in range(2):
-        drawn = noise.draw()
-        torch.testing.assert_close(drawn.flat, network.flat + noise.noise * std)
-        seen.append(noise.noise.clone())
-    assert (seen[0] != seen[1]).all()
+@pytest.mark.parametrize("count", [1, 3, 10, 12, 21])
+def test_without_spread_the_sums_are_passes_times_the_gradient(kind, count):
+    network = Network((3, 14), SIZES, "torch")
+    std, noise, (x, y) = torch.zeros_like(network.flat), kind((3, 14)), batch(2, count)
+    loss, g, _ = noise.expectations(network, std, x, y, 0.5, 4)
+    weights = [w.detach().clone().requires_grad_() for w in (*network.weights, *network.biases)]
+    logits = torch.relu(x @ weights[0] + weights[2]) @ weights[1] + weights[3]
+    losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").view(2, -1)
+    torch.testing.assert_close(loss, 4 * 0.5 * losses.sum(1), rtol=1e-4, atol=1e-5)
+    for found, expected in zip(network.views(g), torch.autograd.grad(losses.sum(), weights), strict=True):
+        torch.testing.assert_close(found, 4 * 0.5 * expected, rtol=1e-4, atol=1e-5)
+
+
+def test_both_kinds_estimate_the_same_expectations():
+    """They have other noise; over many passes it averages out."""
+    passes = 20_000
+    for mine, theirs in zip(
+        *(expectations(kind, (3,), passes=passes, spread=0.3) for kind in (NoisyWeights, CompiledNoise)), strict=True
+    ):
+        for a, b in zip(mine, theirs, strict=True):
+            torch.testing.assert_close(a / passes, b / passes, rtol=0.02, atol=0.05)
 
 
 @KINDS
 def test_noise_is_that_of_the_run_alone(kind):
     """Whatever stands beside it, and however many inputs its neighbours use; a new step brings new noise."""
-    network, _, stack = around(kind, (3, 14, 15), counts=[6, 2, 4])
-    stack.draw()
-    alone_network, _, alone = around(kind, (14,), counts=[2])
-    alone.draw()
-    for mine, views in zip(alone_network.views(alone.noise), network.views(stack.noise), strict=True):
-        rows = 2 if mine.shape[1] == 6 else None
-        assert torch.equal(mine[0, :rows], views[1, :rows])
-    _, _, later = around(kind, (14,), counts=[2], step=10)
-    later.draw()
-    assert (later.noise != alone.noise)[-9:].all()
+    x, y = batch(3)
+    counts = [20, 7, 13]
+    for run, count in enumerate(counts):
+        x[run, :, count:] = 0
+    stack = expectations(kind, (3, 14, 15), counts, given=(x, y))
+    alone, later = (expectations(kind, (14,), counts[1:2], step=step, given=(x[1:2], y[1:2])) for step in (9, 10))
+    for mine, theirs, other in zip(alone[1] + alone[2], stack[1] + stack[2], later[1] + later[2], strict=True):
+        torch.testing.assert_close(mine[0], theirs[1], rtol=1e-4, atol=1e-5)
+        assert not torch.allclose(mine, other, rtol=1e-2)
 
 
 @KINDS
 def test_nothing_is_drawn_behind_unused_inputs(kind):
-    network, _, noise = around(kind, counts=[2, 6])
-    noise.draw()
-    first = network.views(noise.noise)[0]
-    assert (first[0, 2:] == 0).all()
-    assert (first[0, :2] != 0).all()
-    assert (first[1] != 0).all()
-
-
-@KINDS
-def test_sums_are_those_of_dense_gradients(kind):
-    network, _, noise = around(kind)
-    rng = np.random.default_rng(0)
-    x = torch.from_numpy(rng.standard_normal((2, 3, 6)).astype(np.float32))
-    y = torch.from_numpy(rng.integers(0, 4, (2, 3)))
-    g, g_noise = torch.zeros_like(network.flat), torch.zeros_like(network.flat)
-    for _ in range(4):
-        drawn = noise.draw()
-        weights = [w.detach().clone().requires_grad_() for w in (*drawn.weights, *drawn.biases)]
-        hidden = torch.relu(x @ weights[0] + weights[2])
-        loss = torch.nn.functional.cross_entropy((hidden @ weights[1] + weights[3]).flatten(0, 1), y.flatten())
-        loss = loss * 6  # a sum
-        dense = torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights)])
-        g += dense
-        g_noise += dense * noise.noise
-        noise.add(drawn.loss_gradient(x, y, 1.0)[1])
-    sums = noise.sums()
-    torch.testing.assert_close(sums[0], g, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(sums[1], g_noise, rtol=1e-4, atol=1e-5)
+    x, y = batch(2)
+    x[0, :, 7:] = 0
+    _, g, g_noise = expectations(kind, counts=[7, 20], given=(x, y))
+    for sums in (g, g_noise):
+        assert (sums[0][0, 7:] == 0).all()
+        assert (sums[0][0, :7] != 0).any(1).all()
+        assert (sums[0][1] != 0).any(1).all()
 
 
 def test_a_cpu_has_compiled_noise():

@@ -62,7 +62,7 @@ class Bgd(Learner):
         return Step(loss, self.rate)
 
     def _update(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None) -> torch.Tensor:
-        """Change μ (``network.flat``) and σ in place; returns the loss ``[R]``. counts: see `NoisyWeights.around`."""
+        """Change μ (``network.flat``) and σ in place; returns the loss ``[R]``. counts: see `NoisyWeights`."""
         loss, mean_gradient, gradient_noise = self.expectations(network, std, x, y, counts)
         # In place: new tensors of this size would cost more than the arithmetic.
         network.flat.addcmul_(mean_gradient.mul_(std), std, value=-self.rate)
@@ -73,15 +73,11 @@ class Bgd(Learner):
     def expectations(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None):
         """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat`` and free to be changed.
 
-        network: of the means μ; std: σ, laid out as ``network.flat``; counts: see `NoisyWeights.around`.
+        network: of the means μ; std: σ, laid out as ``network.flat``; counts: see `NoisyWeights.expectations`.
         """
-        self.noise.around(network, std, counts)
-        loss = 0
-        for _ in range(self.passes):
-            losses, gradient = self.noise.draw().loss_gradient(x, y, self._sample_weight(y) / self.passes)
-            self.noise.add(gradient)
-            loss += losses.sum(1)
-        return loss / (y.shape[1] * self._sample_weight(y)), *self.noise.sums()
+        weight = self._sample_weight(y)
+        loss, *sums = self.noise.expectations(network, std, x, y, weight / self.passes, self.passes, counts)
+        return loss / (y.shape[1] * weight), *sums
 
     def _sample_weight(self, y: torch.Tensor) -> float:
         return 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]

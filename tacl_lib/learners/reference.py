@@ -2,7 +2,7 @@
 
 import torch
 
-from tacl_lib.gradients import dot_formed, few_terms, formed, products, terms
+from tacl_lib.gradients import dot, few_terms, formed, of_runs, products, terms
 from tacl_lib.learners.base import Step
 from tacl_lib.network import Network
 
@@ -42,15 +42,17 @@ def agem_step(
             delta.mul_(factor.view(-1, 1, 1))
         network.add(gradient, -rate)
     else:
-        # It is cheaper to form g_ref once than to compare all pairs of many samples.
-        parts = formed(reference)
-        overlap = dot_formed(batch, parts)
-        square = sum(part.square().sum((1, 2)) for part in parts)
+        # Many samples: to form g_ref is cheaper than to compare all their pairs, but still half of the step. On a
+        # CPU only runs in conflict do it; a GPU must not wait to hear which they are.
+        overlap = dot(batch, reference)
         conflict = overlap < 0
-        factor = torch.where(conflict, -overlap / square, 0.0)
+        runs = torch.arange(len(conflict), device=x.device) if x.is_cuda else conflict.nonzero().squeeze(1)
+        parts = formed(of_runs(reference, runs))
+        square = sum(part.square().sum((1, 2)) for part in parts)
+        factor = torch.where(conflict[runs], -overlap[runs] / square, 0.0)
         network.add(batch, -rate)
         for parameter, part in zip((*network.weights, *network.biases), parts, strict=True):
-            parameter.addcmul_(part, factor.view(-1, 1, 1), value=-rate)
+            parameter.index_add_(0, runs, part.mul_(factor.view(-1, 1, 1)), alpha=-rate)
     return Step(losses[:, :count].sum(1), rate, conflict)
 
 
