@@ -94,13 +94,13 @@ class Evidence:
         for method in METHODS:
             own |= {method: PAPER.spec("mnist", "class", "disjoint", method).full()["learner_settings"]}
         chosen = {
-            "input scaling": spec.scaling,
+            "input scaling": f"{spec.scaling}: MNIST to mean 0, deviation 1, other datasets to [-1, 1]",
             "initialisation": spec.initialisation,
             "momentum of SGD": own["sgd"]["momentum"],
             "validation data": spec.validation,
-            "rotation": spec.interpolation,
+            "rotation": f"{spec.interpolation}, corners {spec.fill} (after scaling)",
             "last task of the continuous stream": spec.last_task,
-            "average over tasks in the continuous stream": "from the first epoch that mixes a task in",
+            "a task of the continuous stream counts for the average in": f"{spec.counted} epochs",
             "reference batch of A-GEM": own["agem"]["reference_batch"],
             "reference batch of TA-A-GEM": own["ta_agem"]["reference_batch"],
             "A-GEM's samples a task": own["agem"]["samples_per_task"],

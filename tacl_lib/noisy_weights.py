@@ -37,23 +37,20 @@ class NoisyWeights:
         y: torch.Tensor,
         weight: float,
         passes: int,
-        counts: list[int] | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Sums over ``passes`` draws around the means μ: of weighted losses ``[R]``, of g, and of g ε.
 
         The last two are laid out as ``mean.flat`` and free to be changed, until the next call.
         std: σ, laid out as ``mean.flat``. weight: of a sample's loss.
-        counts: how many inputs each run needs; behind others there is no noise, as what a run draws must not
-        depend on its neighbours.
         """
         noise, gradient, gradient_noise, drawn = self.buffers(4, std)
-        noise.zero_(), gradient_noise.zero_()
+        gradient_noise.zero_()
         network = Network.over(drawn, mean.seeds, mean.sizes)
         loss, traces = 0, []
         for _ in range(passes):
-            for layer, view in enumerate(mean.views(noise)):
+            for view in mean.views(noise):
                 for run, needed in enumerate(view):
-                    self.normal(run, needed[: counts[run]] if counts and layer == 0 else needed)
+                    self.normal(run, needed)
             torch.addcmul(mean.flat, noise, std, out=drawn)  # w = μ + ε σ
             losses, trace = network.loss_gradient(x, y, weight)
             loss += losses.sum(1)

@@ -377,7 +377,10 @@ def test_ta_ogd_is_the_oracle(adapt_rate, sampling_rate, size, monkeypatch):
 
 
 def library_noise(kind, net, run, step, passes, used):
-    """ε of every pass of one step, as `Bgd` draws it: numbers of the run's own; 0 at unused inputs."""
+    """ε of every pass of one step, as `Bgd` draws it: numbers of the run's own.
+
+    used: inputs that are not 0 in the whole batch; behind others there is no noise where it is compiled.
+    """
     seed = net.seeds[run]
     random = torch.Generator().manual_seed(int(generator(seed, "noise", step).integers(2**63)))
     key = generator(seed, "noise").integers(2**32, size=2).tolist()
@@ -389,7 +392,7 @@ def library_noise(kind, net, run, step, passes, used):
             return torch.empty(rows, width).normal_(generator=random).numpy()
         parts = []
         for first in range(0, rows, DRAWN_ROWS):
-            call = (number * 2 * layers + piece) * 2**16 + first // DRAWN_ROWS
+            call = (number * (2 * layers + 2) + piece) * 2**16 + first // DRAWN_ROWS
             parts += oracle_noise.normal(min(DRAWN_ROWS, rows - first) * width, key, step, call)
         return np.reshape(parts, (rows, width))
 
@@ -397,7 +400,7 @@ def library_noise(kind, net, run, step, passes, used):
     for number in range(passes):
         weights = [np.zeros(w.shape[1:], np.float32) for w in net.weights]
         for layer, weight in enumerate(weights):
-            rows = used if layer == 0 else np.arange(len(weight))
+            rows = used if layer == 0 and kind is CompiledNoise else np.arange(len(weight))
             weight[rows] = numbers(number, layer, len(rows), weight.shape[1])
         biases = [numbers(number, layers + layer, 1, b.shape[2])[0] for layer, b in enumerate(net.biases)]
         passes_of_step.append((weights, biases))

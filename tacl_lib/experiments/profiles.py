@@ -84,8 +84,9 @@ PROFILES = {
             "bgd": {"passes": 2},
             "ta_ogd": {"rate": 4e-2, "clusters": 33},
             "ogd": {"rate": 4e-2, "samples_per_task": 50},
-        }
-        | {"agem": {"rate": 4e-2, "samples_per_task": 60}},
+            "ta_agem": {"rate": 4e-2, "reference_batch": 64},
+            "agem": {"rate": 4e-2, "samples_per_task": 60, "reference_batch": 64},
+        },
     ),
     "paper": Profile(
         name="paper",

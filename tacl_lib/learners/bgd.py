@@ -6,7 +6,6 @@ from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.learners.base import Learner, Step, check_positive, register
 from tacl_lib.network import Network
 from tacl_lib.noisy_weights import noise_for
-from tacl_lib.used_inputs import UsedInputs
 
 BATCH_LOSSES = ("sum", "mean")
 
@@ -23,7 +22,6 @@ class Bgd(Learner):
 
     name = "bgd"
     inference = True
-    draws_weights = True  #: noise for every weight; so it pays to leave out weights that cannot act
 
     def __init__(
         self,
@@ -51,32 +49,21 @@ class Bgd(Learner):
         self.network.check_batch(x, y)
         self.noise.begin(self.steps)
         self.steps += 1
-        # A GPU must not wait for the number of used inputs.
-        used = UsedInputs(x) if self.draws_weights and x.device.type == "cpu" else None
-        if used is None or used.index.shape[1] == x.shape[2]:
-            return Step(self._update(self.network, self.std, x, y), self.rate)
-        mean, std = (used.of_parameters(self.network, flat) for flat in (self.network.flat, self.std))
-        loss = self._update(used.network(self.network, mean), std, used.of_samples(x), y, used.counts)
-        used.put_back(self.network, self.network.flat, mean)
-        used.put_back(self.network, self.std, std)
-        return Step(loss, self.rate)
-
-    def _update(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None) -> torch.Tensor:
-        """Change μ (``network.flat``) and σ in place; returns the loss ``[R]``. counts: see `NoisyWeights`."""
-        loss, mean_gradient, gradient_noise = self.expectations(network, std, x, y, counts)
+        network, std = self.network, self.std
+        loss, mean_gradient, gradient_noise = self.expectations(network, std, x, y)
         # In place: new tensors of this size would cost more than the arithmetic.
         network.flat.addcmul_(mean_gradient.mul_(std), std, value=-self.rate)
         half = gradient_noise.mul_(std).mul_(0.5)  # ½ σ E[g ε]
         std.mul_(torch.mul(half, half, out=mean_gradient).add_(1).sqrt_().sub_(half))
-        return loss
+        return Step(loss, self.rate)
 
-    def expectations(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None):
+    def expectations(self, network: Network, std: torch.Tensor, x, y):
         """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat`` and free to be changed.
 
-        network: of the means μ; std: σ, laid out as ``network.flat``; counts: see `NoisyWeights.expectations`.
+        network: of the means μ; std: σ, laid out as ``network.flat``.
         """
         weight = self._sample_weight(y)
-        loss, *sums = self.noise.expectations(network, std, x, y, weight / self.passes, self.passes, counts)
+        loss, *sums = self.noise.expectations(network, std, x, y, weight / self.passes, self.passes)
         return loss / (y.shape[1] * weight), *sums
 
     def _sample_weight(self, y: torch.Tensor) -> float:

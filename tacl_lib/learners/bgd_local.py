@@ -18,9 +18,8 @@ class BgdLocal(Bgd):
     """
 
     name = "bgd_local"
-    draws_weights = False
 
-    def expectations(self, network: Network, std: torch.Tensor, x, y, counts: list[int] | None = None):
+    def expectations(self, network: Network, std: torch.Tensor, x, y):
         layers, passes = len(network.weights), self.passes
         means, variances = network.views(network.flat), network.views(std.square())
         mean_gradient, gradient_noise = torch.empty_like(std), torch.empty_like(std)
