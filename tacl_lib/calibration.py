@@ -66,6 +66,7 @@ _CLASS = tuple(("disjoint", dataset, "class") for dataset in ("fashion_mnist", "
 
 _GLOROT = {"initialisation": "glorot"}
 _GLOROT_UNIT = _GLOROT | {"scaling": "unit"}
+_GLOROT_ALTERNATIVE = Alternative("Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT)
 _STANDARD = {"scaling": "standard", "fill": "black"}
 
 STUDIES = {
@@ -79,48 +80,55 @@ STUDIES = {
             Alternative("mean 0, deviation 1, corners black", _STANDARD),
             Alternative("inputs in [0, 1]", {"scaling": "unit"}),
             Alternative("Glorot's initialisation, mean 0, deviation 1, corners black", _STANDARD | _GLOROT),
-            Alternative("Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT),
+            _GLOROT_ALTERNATIVE,
             Alternative("the same, momentum 0.9", _GLOROT_UNIT, {"momentum": 0.9}),
             Alternative("the same, validation on the whole test set", _GLOROT_UNIT | {"validation": "whole"}),
             Alternative("the same, rotation by nearest neighbour", _GLOROT_UNIT | {"interpolation": "nearest"}),
             Alternative("He's initialisation, inputs in [0, 1]", {"initialisation": "he", "scaling": "unit"}),
         ),
     ),
-    "sgd_lr_adapt": Study(
-        "SGD lr adapt: inputs and initialisation",
-        ("sgd_lr_adapt",),
+    "other_methods": Study(
+        "SGD lr adapt and TA-OGD: inputs and initialisation",
+        ("sgd_lr_adapt", "ta_ogd"),
         _SIX,
-        (AS_RUN, Alternative("Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT)),
+        (AS_RUN, _GLOROT_ALTERNATIVE),
     ),
-    "reference_batch": Study(
-        "Reference batch of A-GEM and TA-A-GEM",
-        ("ta_agem", "agem"),
+    "ta_agem": Study(
+        "TA-A-GEM: reference batch",
+        ("ta_agem",),
         _CLASS,
         (
             AS_RUN,
             Alternative("10 samples", learner={"reference_batch": 10}),
             Alternative("the whole memory", learner={"reference_batch": None}),
-            Alternative("Glorot's initialisation, inputs in [0, 1]; 10 samples", _GLOROT_UNIT, {"reference_batch": 10}),
+            Alternative("10 samples, Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT, {"reference_batch": 10}),
         ),
     ),
-    "agem_memory": Study(
-        "A-GEM's samples a task",
+    "agem": Study(
+        "A-GEM: samples a task, reference batch",
         ("agem",),
         _CLASS,
         (
             AS_RUN,
-            Alternative("60 (300 for five tasks)", learner={"samples_per_task": 60}),
-            Alternative("1,000", learner={"samples_per_task": 1000}),
+            Alternative("300 a task", learner={"samples_per_task": 300}),
+            Alternative("10 samples in a reference batch", learner={"reference_batch": 10}),
+            Alternative(
+                "300 a task, 10 in a batch, Glorot's initialisation, inputs in [0, 1]",
+                _GLOROT_UNIT,
+                {"samples_per_task": 300, "reference_batch": 10},
+            ),
         ),
     ),
-    "ogd_memory": Study(
-        "OGD's gradients a task",
+    "ogd": Study(
+        "OGD: gradients a task",
         ("ogd",),
         _CLASS,
         (
             AS_RUN,
-            Alternative("60 (300 for five tasks)", learner={"samples_per_task": 60}),
-            Alternative("100", learner={"samples_per_task": 100}),
+            Alternative("100 a task", learner={"samples_per_task": 100}),
+            Alternative(
+                "200 a task, Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT, {"samples_per_task": 200}
+            ),
         ),
     ),
     "bgd": Study(

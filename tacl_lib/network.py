@@ -17,7 +17,7 @@ import torch
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.randomness import generator
 
-INITIALISATIONS = ("glorot", "torch", "he")
+INITIALISATIONS = ("torch", "glorot", "he")
 
 
 class Gradient(NamedTuple):
@@ -35,7 +35,7 @@ class Network:
 
     seeds: one run per seed; its first weights depend on nothing else.
     sizes: features, hidden widths, outputs, e.g. ``(784, 200, 200, 10)``.
-    initialisation: ``"glorot"`` uniform with zero bias, ``"torch"`` (the default of ``nn.Linear``) or
+    initialisation: ``"torch"`` (the default of ``nn.Linear``), ``"glorot"`` uniform with zero bias or
         ``"he"`` normal with zero bias.
     """
 
@@ -43,7 +43,7 @@ class Network:
         self,
         seeds: Sequence[int],
         sizes: Sequence[int],
-        initialisation: str = "glorot",
+        initialisation: str = "torch",
         device: torch.device | str = "cpu",
     ):
         if initialisation not in INITIALISATIONS:

@@ -69,7 +69,8 @@ class NoisyWeights:
     def buffers(self, count: int, like: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Tensors like a given one, used again in every step: new ones would cost more than the arithmetic."""
         if self._buffers.shape[0] < count or self._buffers.shape[1] < len(like):
-            self._buffers = torch.zeros(count, len(like), device=like.device)
+            with torch.inference_mode(False):  # a learner may be used in this mode and outside of it
+                self._buffers = torch.zeros(count, len(like), device=like.device)
         return tuple(buffer[: len(like)] for buffer in self._buffers)
 
     def _random_numbers(self, device: torch.device | str) -> list:

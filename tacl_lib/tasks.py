@@ -94,10 +94,10 @@ def make_tasks(
     *,
     task_count: int = 10,
     degrees_per_task: float = 20.0,
-    scaling: str = "unit",
+    scaling: str = "customary",
     validation: str = "parts",
     interpolation: str = "bilinear",
-    fill: str = "black",
+    fill: str = "zero",
     train_limit: int | None = None,
     test_limit: int | None = None,
 ) -> Tasks:

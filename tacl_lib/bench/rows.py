@@ -76,7 +76,8 @@ def sgd(effort: Effort) -> Iterable[dict]:
 
 
 def agem(effort: Effort) -> Iterable[dict]:
-    aware, agnostic = learner_named("agem"), learner_named("ta_agem")
+    # As many reference samples as the contender has.
+    aware, agnostic = (learner_named(name, reference_batch=10) for name in ("agem", "ta_agem"))
     memory = [torch.cat(parts, dim=1)[:, : aware.samples_per_task] for parts in zip(*made_batches(), strict=True)]
     aware.end_task(*memory)
     ours = [of_learner(aware), of_learner(agnostic)]
@@ -140,7 +141,7 @@ def bgd(effort: Effort) -> Iterable[dict]:
     ours.append(of_learner(learner_named("bgd"), "bgd_images", image_batches(dataset)))
     results = at_each_thread_count([*ours, plain], effort)
     theirs = "plain PyTorch: tensor by tensor, 10 passes"
-    note = f"BGD draws no noise for inputs that are 0 in a whole batch; images: {which}."
+    note = f"BGD draws no noise behind inputs that are 0 in a whole batch; images: {which}."
     images = cells_of(results, "bgd_images", "plain")
     yield row("bgd_images", f"BGD, {dataset.name} images", theirs, FASTER, 1.8, images, note=note)
     yield row("bgd", "BGD, inputs without zeros", theirs, FASTER, None, cells_of(results, "bgd", "plain"))

@@ -22,7 +22,7 @@ class Agem(TaskAwareLearner):
         network: Network,
         *,
         rate: float = 1e-3,
-        samples_per_task: int = 300,
+        samples_per_task: int = 60,
         reference_batch: int | None = 256,
     ):
         """samples_per_task: s, kept of each task. reference_batch: size of M̃; None takes all of M."""

@@ -24,7 +24,7 @@ class Ogd(TaskAwareLearner):
         network: Network,
         *,
         rate: float = 1e-3,
-        samples_per_task: int = 200,
+        samples_per_task: int = 60,
         adapt_rate: bool = True,
     ):
         """samples_per_task: model gradients stored of each task. adapt_rate: use the paper's scheduler."""
