@@ -81,9 +81,15 @@ STUDIES = {
             Alternative("inputs in [0, 1]", {"scaling": "unit"}),
             Alternative("Glorot's initialisation, mean 0, deviation 1, corners black", _STANDARD | _GLOROT),
             _GLOROT_ALTERNATIVE,
-            Alternative("the same, momentum 0.9", _GLOROT_UNIT, {"momentum": 0.9}),
-            Alternative("the same, validation on the whole test set", _GLOROT_UNIT | {"validation": "whole"}),
-            Alternative("the same, rotation by nearest neighbour", _GLOROT_UNIT | {"interpolation": "nearest"}),
+            Alternative("Glorot's initialisation, inputs in [0, 1], momentum 0.9", _GLOROT_UNIT, {"momentum": 0.9}),
+            Alternative(
+                "Glorot's initialisation, inputs in [0, 1], validation on the whole test set",
+                _GLOROT_UNIT | {"validation": "whole"},
+            ),
+            Alternative(
+                "Glorot's initialisation, inputs in [0, 1], rotation by nearest neighbour",
+                _GLOROT_UNIT | {"interpolation": "nearest"},
+            ),
             Alternative("He's initialisation, inputs in [0, 1]", {"initialisation": "he", "scaling": "unit"}),
         ),
     ),
