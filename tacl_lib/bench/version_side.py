@@ -4,6 +4,7 @@ Imports only what the first version had as well. Requests and answers are lines 
 ``{"learner": "sgd", "steps": 100}`` gives ``{"seconds": …}``. Learners are made when they are first asked for.
 """
 
+import inspect
 import json
 import sys
 import time
@@ -11,11 +12,12 @@ from functools import cache
 
 import torch
 
-from tacl_lib.learners import make_learner
+from tacl_lib.learners import LEARNERS, make_learner
 from tacl_lib.network import Network
 
 batches = torch.load(sys.argv[1])  # x [count, R, batch, features], y [count, R, batch]
 SIZES = json.loads(sys.argv[2])
+SETTINGS = json.loads(sys.argv[3])  # of the learners now: defaults have changed, and both must do the same work
 FILL = 600  # steps before a memory counts as filled
 
 
@@ -26,7 +28,9 @@ def mode(learner):
 
 @cache
 def learner_and_place(name: str):
-    learner = make_learner(name, Network(range(batches[0].shape[1]), SIZES))
+    known = inspect.signature(LEARNERS[name]).parameters
+    settings = {setting: value for setting, value in SETTINGS[name].items() if setting in known}
+    learner = make_learner(name, Network(range(batches[0].shape[1]), SIZES), **settings)
     kept = getattr(learner, "samples_per_task", None)
     if kept:  # it is told of tasks: one is over
         learner.end_task(*(torch.cat(tuple(part), dim=1)[:, :kept] for part in batches))

@@ -26,6 +26,7 @@ from tacl_lib.bench.rows import BATCH, RUNS, SIZES, image_batches, mnist_or_like
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.profiles import METHODS
 from tacl_lib.files import write_whole
+from tacl_lib.learners import settings_of
 from tacl_lib.record import commit as of_project
 from tacl_lib.results import ROOT
 
@@ -86,7 +87,8 @@ def caption(found: dict) -> str:
 def _version(title: str, tree: Path, batches: Path) -> Iterator:
     environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
     # -P keeps the folder of the script, with modules of this version, out of its imports.
-    command = [sys.executable, "-P", SIDE, batches, json.dumps(SIZES)]
+    settings = {method: settings_of(method) for method in METHODS}
+    command = [sys.executable, "-P", SIDE, batches, json.dumps(SIZES), json.dumps(settings)]
     with process(f"the version {title}", command, batches.with_name(f"{title}.log"), environment) as (_, ask):
         yield ask
 
