@@ -68,8 +68,8 @@ class Stream:
         *,
         batch_size: int = 10,
         epochs: int = 20,
-        last_task: str = "mixed",
-        counted: str = "mixed",
+        last_task: str = "whole",
+        counted: str = "own",
     ):
         if experiment not in STREAMS:
             raise unknown_name("experiment", experiment, STREAMS)

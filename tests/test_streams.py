@@ -117,7 +117,7 @@ def expected_pair(stream, seed, pair_epochs):
 @settings(deadline=None, max_examples=40)
 def test_continuous_batch_by_batch_against_the_paper(sizes, batch_size, epochs):
     tasks = tasks_of_sizes(*sizes)
-    stream = Stream(tasks, "continuous", batch_size=batch_size, epochs=epochs)
+    stream = Stream(tasks, "continuous", batch_size=batch_size, epochs=epochs, last_task="mixed", counted="mixed")
     assert len(stream.epochs) == epochs * (len(sizes) - 1)
     step = 0
     for first in range(len(sizes) - 1):
