@@ -17,7 +17,7 @@ _SIZES = {
     "digits": (64, 1400),
 }
 #: ms a step and run of a 784-200-200-10 network on one core; rounded from `make bench`, for estimates only
-_MILLISECONDS = {"sgd": 0.25, "sgd_lr_adapt": 0.3, "bgd": 18.0, "bgd_local": 2.5, "agem": 0.5, "ta_agem": 0.65}
+_MILLISECONDS = {"sgd": 0.25, "sgd_lr_adapt": 0.3, "bgd": 7.0, "bgd_local": 2.5}
 #: ms a step of a stack that go to calling many small operations, whatever the size of the network
 _OVERHEAD = {
     "sgd": 0.4,
@@ -60,4 +60,7 @@ def _milliseconds_of_run(name: str, spec: RunSpec) -> float:
     if spec.learner == "ogd":
         stored = settings["samples_per_task"] * (5 if spec.split == "class" else spec.task_count) / 2
         return 0.35 * size + 1.0 * stored / 297 * (0.5 + size / 2)
+    if spec.learner in ("agem", "ta_agem"):
+        reference = min(settings["reference_batch"] or 300, 300)  # no memory is much larger
+        return (0.4 + 0.01 * reference) * size
     return _MILLISECONDS.get(spec.learner, 0.5) * size * settings.get("passes", 10) / 10
