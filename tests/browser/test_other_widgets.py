@@ -1,22 +1,30 @@
 """The projection playground, the forgetting explorer and the scheduler lab, used as a person uses them."""
 
+import shutil
+
 import pytest
 
-from tacl_lib.results import REFERENCE
+from tacl_lib.experiments.profiles import PROFILES
+from tacl_lib.results import REFERENCE, Store
 
 CELLS = [
     "from tacl_lib.widgets import forgetting_explorer, projection_playground, scheduler_lab",
     # Changed after it was shown, while the browser is still loading: nothing of that may be lost.
     "playground = projection_playground()\ndisplay(playground)\nplayground.agem.example.value = 'no conflict'",
     "scheduler_lab()",
-    f"forgetting_explorer({str(REFERENCE)!r})",
 ]
+#: of these the explorer shows the reference runs on the class split of Fashion-MNIST; nothing else was run
+METHODS = ("sgd", "ta_ogd")
 PLAYGROUND, LAB, EXPLORER = range(3)
 
 
 @pytest.fixture(scope="module")
-def notebook(lab):
-    with lab.open(CELLS) as opened:
+def notebook(lab, tmp_path_factory):
+    runs = tmp_path_factory.mktemp("runs")
+    for spec in (PROFILES["paper"].spec("fashion_mnist", "class", "disjoint", method) for method in METHODS):
+        for seed in range(5):
+            shutil.copy(Store(REFERENCE).path(spec, seed), runs)
+    with lab.open([*CELLS, f"forgetting_explorer({str(runs)!r})"]) as opened:
         for number in (PLAYGROUND, LAB, EXPLORER):
             opened.figure(number).wait_for(lambda model: model.data and "annotations" in model.layout, "all figures")
         late = "a change that was made while the figure was loading"
@@ -128,17 +136,17 @@ def shown(model) -> list[str]:
 def test_the_explorer_shows_numbers_where_one_points_and_methods_that_are_ticked(notebook):
     figure = notebook.figure(EXPLORER)
     notebook.choose("Dataset", "Fashion-MNIST")
-    model = figure.wait_for(lambda model: "TA-A-GEM" in shown(model), "the reference runs")
-    line = next(trace for trace in model.data if trace.get("name") == "TA-A-GEM")
+    model = figure.wait_for(lambda model: "TA-OGD" in shown(model), "the reference runs")
+    line = next(trace for trace in model.data if trace.get("name") == "TA-OGD")
     text = figure.hover(line["x"][49], line["y"][49])
     assert f"{line['y'][49]:.3f}" in text
     assert "5 runs" in text
     notebook.screenshot("explorer")
 
-    notebook.page.get_by_label("TA-A-GEM", exact=True).press("Space")
-    figure.wait_for(lambda model: "TA-A-GEM" not in shown(model), "the method is gone")
-    notebook.page.get_by_label("TA-A-GEM", exact=True).press("Space")
-    figure.wait_for(lambda model: "TA-A-GEM" in shown(model), "the method is back")
+    notebook.page.get_by_label("TA-OGD", exact=True).press("Space")
+    figure.wait_for(lambda model: "TA-OGD" not in shown(model), "the method is gone")
+    notebook.page.get_by_label("TA-OGD", exact=True).press("Space")
+    figure.wait_for(lambda model: "TA-OGD" in shown(model), "the method is back")
 
 
 def test_the_explorer_says_what_was_not_run_and_shows_settings(notebook):
@@ -147,7 +155,7 @@ def test_the_explorer_says_what_was_not_run_and_shows_settings(notebook):
     figure.wait_for(lambda model: shown(model) == [], "nothing that was not run")
     notebook.wait_until(lambda: "Not run: Fashion-MNIST, rotation" in notebook.text(), "why")
     notebook.choose("Split", "Class split")
-    figure.wait_for(lambda model: "TA-A-GEM" in shown(model), "what was run")
+    figure.wait_for(lambda model: "TA-OGD" in shown(model), "what was run")
     settings = notebook.page.get_by_text("batch size", exact=True)
     assert not settings.is_visible()
     notebook.page.get_by_text("Settings of these runs").click()
