@@ -14,7 +14,7 @@ CELLS = [
     "scheduler_lab()",
 ]
 #: of these the explorer shows the reference runs on the class split of Fashion-MNIST; nothing else was run
-METHODS = ("sgd", "ta_ogd")
+METHODS = ("sgd", "sgd_lr_adapt")
 PLAYGROUND, LAB, EXPLORER = range(3)
 
 
@@ -136,17 +136,17 @@ def shown(model) -> list[str]:
 def test_the_explorer_shows_numbers_where_one_points_and_methods_that_are_ticked(notebook):
     figure = notebook.figure(EXPLORER)
     notebook.choose("Dataset", "Fashion-MNIST")
-    model = figure.wait_for(lambda model: "TA-OGD" in shown(model), "the reference runs")
-    line = next(trace for trace in model.data if trace.get("name") == "TA-OGD")
+    model = figure.wait_for(lambda model: "SGD lr adapt" in shown(model), "the reference runs")
+    line = next(trace for trace in model.data if trace.get("name") == "SGD lr adapt")
     text = figure.hover(line["x"][49], line["y"][49])
     assert f"{line['y'][49]:.3f}" in text
     assert "5 runs" in text
     notebook.screenshot("explorer")
 
-    notebook.page.get_by_label("TA-OGD", exact=True).press("Space")
-    figure.wait_for(lambda model: "TA-OGD" not in shown(model), "the method is gone")
-    notebook.page.get_by_label("TA-OGD", exact=True).press("Space")
-    figure.wait_for(lambda model: "TA-OGD" in shown(model), "the method is back")
+    notebook.page.get_by_label("SGD lr adapt", exact=True).press("Space")
+    figure.wait_for(lambda model: "SGD lr adapt" not in shown(model), "the method is gone")
+    notebook.page.get_by_label("SGD lr adapt", exact=True).press("Space")
+    figure.wait_for(lambda model: "SGD lr adapt" in shown(model), "the method is back")
 
 
 def test_the_explorer_says_what_was_not_run_and_shows_settings(notebook):
@@ -155,7 +155,7 @@ def test_the_explorer_says_what_was_not_run_and_shows_settings(notebook):
     figure.wait_for(lambda model: shown(model) == [], "nothing that was not run")
     notebook.wait_until(lambda: "Not run: Fashion-MNIST, rotation" in notebook.text(), "why")
     notebook.choose("Split", "Class split")
-    figure.wait_for(lambda model: "TA-OGD" in shown(model), "what was run")
+    figure.wait_for(lambda model: "SGD lr adapt" in shown(model), "what was run")
     settings = notebook.page.get_by_text("batch size", exact=True)
     assert not settings.is_visible()
     notebook.page.get_by_text("Settings of these runs").click()
