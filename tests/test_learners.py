@@ -13,7 +13,7 @@ from oracles import models
 from oracles import noise as oracle_noise
 from oracles.scheduler import LearningRateScheduler
 
-from tacl_lib.compiled_noise import DRAWN_ROWS, CompiledNoise
+from tacl_lib.compiled_noise import CompiledNoise
 from tacl_lib.errors import TaclError
 from tacl_lib.gradients import dense, dot
 from tacl_lib.learners import (
@@ -30,6 +30,7 @@ from tacl_lib.learners.base import Sampling
 from tacl_lib.learners.reference import draw
 from tacl_lib.memory import POLICIES
 from tacl_lib.network import Network
+from tacl_lib.noise_kernels import DRAWN_ROWS
 from tacl_lib.noisy_weights import NoisyWeights, noise_for
 from tacl_lib.randomness import generator
 
