@@ -42,12 +42,6 @@ def scaled(gradient: Gradient, factor: torch.Tensor) -> Gradient:
     return Gradient(gradient.inputs, [delta * factor.unsqueeze(2) for delta in gradient.deltas])
 
 
-def few_terms(gradient: Gradient) -> bool:
-    """Whether inner products of all pairs of terms cost less than the sum of the terms, formed."""
-    shapes = [(given.shape[2], delta.shape[2]) for given, delta in zip(*gradient, strict=True)]
-    return gradient.inputs[0].shape[1] * sum(a + b for a, b in shapes) < sum(a * b for a, b in shapes)
-
-
 def formed(gradient: Gradient) -> list[torch.Tensor]:
     """The sum of all terms, laid out as the parameters: weights ``[R, in, out]``, then biases ``[R, 1, out]``."""
     weights = [torch.bmm(given.mT, delta) for given, delta in zip(*gradient, strict=True)]

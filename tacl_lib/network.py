@@ -98,10 +98,16 @@ class Network:
     def forward(self, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor]:
         """What goes into each layer, and the logits f(x; w): ``[R, n, features]`` to ``[R, n, classes]``."""
         self._check_samples(x)
-        inputs = [x]
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            inputs.append(torch.baddbmm(bias, inputs[-1], weight).relu_())
-        return inputs, torch.baddbmm(self.biases[-1], inputs[-1], self.weights[-1])
+        inputs, logits = self.after_first_layer(torch.baddbmm(self.biases[0], x, self.weights[0]))
+        return [x, *inputs], logits
+
+    def after_first_layer(self, out: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The rest of `forward`, from what came out of the first layer ``[R, n, width]``, which is used up."""
+        inputs = []
+        for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
+            inputs.append(out.relu_())
+            out = torch.baddbmm(bias, inputs[-1], weight)
+        return inputs, out
 
     def check_batch(self, x: torch.Tensor, y: torch.Tensor) -> None:
         """Samples must be ``[R, n, features]``, labels ``[R, n]``. Looks at shapes only: the device is not asked."""

@@ -19,8 +19,9 @@ class Rows:
         return chosen.view(*index.shape, *table.shape[2:])
 
     def write(self, table: torch.Tensor, index: torch.Tensor, rows: torch.Tensor) -> None:
-        """Put ``rows [R, ...]`` at ``index [R]`` of a contiguous table."""
-        table.view(-1, *table.shape[2:]).index_copy_(0, self._end_to_end(table, index), rows)
+        """Put ``rows [R, ...]`` at ``index [R]`` of a contiguous table, or ``[R, m, ...]`` at ``[R, m]``."""
+        to = self._end_to_end(table, index).flatten()
+        table.view(-1, *table.shape[2:]).index_copy_(0, to, rows.reshape(len(to), *table.shape[2:]))
 
     def _end_to_end(self, table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         run = self._run if index.dim() == 1 else self._run.unsqueeze(1)

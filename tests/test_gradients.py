@@ -109,12 +109,6 @@ def test_products_dot_scaled_split_and_dense_are_those_of_vectors(shape):
         assert torch.equal(dense_terms(others), u[:, count:])
 
 
-def test_pairs_are_cheaper_for_few_terms_only():
-    rng = np.random.default_rng(0)
-    for terms, few in ((20, True), (124, True), (125, False), (266, False)):  # 198,800 weights, 1,594 factors a term
-        assert gradients.few_terms(make_gradient(rng, 1, (784, 200, 200, 10), terms)) is few
-
-
 def test_dense_has_the_order_of_network_vector():
     rng = np.random.default_rng(0)
     network = Network(SEEDS, SIZES, "torch")

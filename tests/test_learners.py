@@ -2,6 +2,7 @@
 
 import io
 import math
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from oracles import models
 from oracles import noise as oracle_noise
 from oracles.scheduler import LearningRateScheduler
 
+from tacl_lib import sample_pool
 from tacl_lib.compiled_noise import CompiledNoise
 from tacl_lib.errors import TaclError
 from tacl_lib.gradients import dense, dot
@@ -21,10 +23,11 @@ from tacl_lib.learners import (
     Learner,
     Scheduler,
     TaskAwareLearner,
+    agem,
     make_learner,
-    reference,
     register,
     settings_of,
+    ta_agem,
 )
 from tacl_lib.learners.base import Sampling
 from tacl_lib.learners.reference import draw
@@ -114,13 +117,10 @@ def close(found, expected, tolerance=1e-4):
 
 def settled(learner):
     """The true weights of every run, without changing the learner."""
-    if not hasattr(learner, "pool"):
-        return [vector(learner.network, run) for run in range(learner.network.runs)]
-    owed, flat = learner.pool.owed.clone(), learner.network.flat.clone()
-    learner.tested()
-    found = [vector(learner.network, run) for run in range(learner.network.runs)]
-    learner.network.flat.copy_(flat)
-    learner.pool.owed.copy_(owed)
+    before = deepcopy(learner.state())
+    network = learner.tested()
+    found = [vector(network, run) for run in range(network.runs)]
+    learner.load_state(before)
     return found
 
 
@@ -227,10 +227,12 @@ def test_sgd_lr_adapt_is_the_oracle(factor, monkeypatch):
         assert (np.diff(run.lrs) > 0).any()
 
 
-@pytest.fixture(params=["pairs", "formed"])
+@pytest.fixture(params=["pairs", "pool", "renewed pool"])
 def way(request, monkeypatch):
-    """Both ways to an A-GEM step, by pairs of samples and by a formed reference gradient, whatever is cheaper."""
-    monkeypatch.setattr(reference, "few_terms", lambda gradient: request.param == "pairs")
+    """All ways to an A-GEM step, by pairs of samples and with a pool of samples, whatever is cheaper."""
+    for module in (agem, ta_agem):
+        monkeypatch.setattr(module, "pool_pays", lambda network, samples: request.param != "pairs" and samples > 0)
+    monkeypatch.setattr(sample_pool, "RENEWAL", 7 if request.param == "renewed pool" else 10**6)
 
 
 @pytest.mark.usefixtures("way")
@@ -574,6 +576,7 @@ def test_agem_projects_only_where_the_product_is_negative():
     flat_before = torch.stack([net.vector(run) for run in range(RUNS)]).double().numpy()
     step = learner.step(x, y)
     assert step.projected.tolist() == [True, False, True]
+    learner.tested()  # a pool may owe a part to the weights
     update = torch.stack([net.vector(run) for run in range(RUNS)]).double().numpy() - flat_before
     for run in range(RUNS):
         lengths = np.linalg.norm(update[run]) * np.linalg.norm(against[run])

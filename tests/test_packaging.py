@@ -77,7 +77,7 @@ def test_lower_rooms_do_not_import_higher_ones():
         ["rotation", "tasks"],
         ["streams"],
         ["network"],
-        ["noisy_weights", "noise_kernels", "compiled_noise", "gradients", "gradient_pool"],
+        ["noisy_weights", "noise_kernels", "compiled_noise", "gradients", "gradient_pool", "sample_pool"],
         ["memory"],
         ["learners"],
         ["record", "checkpoint", "training"],

@@ -4,10 +4,11 @@ import torch
 
 from tacl_lib.errors import TaclError
 from tacl_lib.learners.base import Step, TaskAwareLearner, check_positive, register
-from tacl_lib.learners.reference import agem_step, draw
+from tacl_lib.learners.reference import agem_step, draw, pool_pays, pooled_agem_step
 from tacl_lib.network import Network
 from tacl_lib.randomness import Uniforms
 from tacl_lib.rows import Rows
+from tacl_lib.sample_pool import SamplePool
 
 
 @register
@@ -29,7 +30,7 @@ class Agem(TaskAwareLearner):
         super().__init__(network, rate=rate)
         check_positive(samples_per_task=samples_per_task, reference_batch=reference_batch)
         self.samples_per_task, self.reference_batch = samples_per_task, reference_batch
-        self.steps = 0
+        self.steps, self.pool = 0, None
         self._rows = Rows(network.runs, network.device)
         self._remember(
             torch.zeros(network.runs, 0, network.sizes[0], device=network.device),
@@ -42,30 +43,50 @@ class Agem(TaskAwareLearner):
             self.network.add(gradient, -self.rate)
             step = Step(losses.sum(1), self.rate)
         else:
-            step = agem_step(self.network, self.rate, x, y, *self.reference())
+            step = self._protected_step(x, y)
         self.steps += 1
         return step
+
+    def _protected_step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
+        if self.pool is None:
+            return agem_step(self.network, self.rate, x, y, *self.reference())
+        places, weight = self._draw()
+        return pooled_agem_step(self.pool, self.rate, x, y, places, self._rows.read(self.memory_y, places), weight)
 
     def reference(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """M̃: samples, labels and their weights."""
         if self.memory_x.shape[1] == 0:
             raise TaclError("A-GEM has no reference batch before its first task has ended: call end_task first.")
-        filled = torch.ones_like(self.memory_y, dtype=torch.bool)
-        places, weight = draw(filled, self.reference_batch, self._uniforms(self.steps))
+        places, weight = self._draw()
         return self._rows.read(self.memory_x, places), self._rows.read(self.memory_y, places), weight
+
+    def _draw(self) -> tuple[torch.Tensor, torch.Tensor]:
+        filled = torch.ones_like(self.memory_y, dtype=torch.bool)
+        return draw(filled, self.reference_batch, self._uniforms(self.steps))
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
         self.network.loss_gradient(x, y)  # refuses what would fail at a later step
+        self.tested()
         self._remember(torch.cat([self.memory_x, x], dim=1), torch.cat([self.memory_y, y], dim=1))
 
     def _remember(self, x: torch.Tensor, y: torch.Tensor) -> None:
         self.memory_x, self.memory_y = x, y
         self._uniforms = Uniforms(self.network.seeds, "reference", x.shape[1], self.network.device)
+        drawn = min(self.reference_batch or x.shape[1], x.shape[1])
+        self.pool = SamplePool(self.network, x) if pool_pays(self.network, drawn) else None
+
+    def tested(self) -> Network:
+        if self.pool:
+            self.pool.settle()
+        return self.network
 
     def state(self) -> dict:
-        return super().state() | {"x": self.memory_x, "y": self.memory_y, "steps": self.steps}
+        pool = self.pool.state() if self.pool else {}
+        return super().state() | {"x": self.memory_x, "y": self.memory_y, "pool": pool, "steps": self.steps}
 
     def load_state(self, state: dict) -> None:
         super().load_state(state)
         self._remember(state["x"], state["y"])
+        if self.pool:
+            self.pool.load_state(state["pool"])
         self.steps = state["steps"]

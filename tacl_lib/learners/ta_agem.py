@@ -3,11 +3,12 @@
 import torch
 
 from tacl_lib.learners.base import Learner, Sampling, Step, Stored, check_positive, register
-from tacl_lib.learners.reference import agem_step, draw
+from tacl_lib.learners.reference import agem_step, draw, pool_pays, pooled_agem_step
 from tacl_lib.memory import Geometry, sample_memory
 from tacl_lib.network import Network
 from tacl_lib.randomness import Uniforms
 from tacl_lib.rows import Rows
+from tacl_lib.sample_pool import SamplePool
 
 
 @register
@@ -45,6 +46,9 @@ class TaAgem(Learner):
             pool_per_class,
         )
         self.steps = 0
+        drawn = min(reference_batch or self.geometry.capacity, self.geometry.capacity)
+        self.pool = SamplePool(network, self.memory.store.x) if pool_pays(network, drawn) else None
+        self.memory.store.pool = self.pool
         # Per step: which sample of the batch, where chance puts it, and a key for each place.
         width = 2 + self.geometry.capacity
         self._uniforms = Uniforms(network.seeds, "memory", width, network.device)
@@ -52,7 +56,12 @@ class TaAgem(Learner):
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         uniform = self._uniforms(self.steps)
-        step = agem_step(self.network, self.rate, x, y, *self.reference(uniform[:, 2:]))
+        if self.pool:
+            places, weight = draw(self.memory.filled, self.reference_batch, uniform[:, 2:])
+            labels = self._rows.read(self.memory.store.y, places)
+            step = pooled_agem_step(self.pool, self.rate, x, y, places, labels, weight)
+        else:
+            step = agem_step(self.network, self.rate, x, y, *self.reference(uniform[:, 2:]))
         if self.sampling.due(self.steps):
             step = step._replace(stored=self._remember(x, y, uniform[:, 0], uniform[:, 1]))
         self.steps += 1
@@ -71,10 +80,18 @@ class TaAgem(Learner):
         pool = label if self.pool_per_class else torch.zeros_like(label)
         return Stored(chosen, self.memory.add((sample, label), pool, where))
 
+    def tested(self) -> Network:
+        if self.pool:
+            self.pool.settle()
+        return self.network
+
     def state(self) -> dict:
-        return super().state() | {"memory": self.memory.state(), "steps": self.steps}
+        pool = self.pool.state() if self.pool else {}
+        return super().state() | {"memory": self.memory.state(), "pool": pool, "steps": self.steps}
 
     def load_state(self, state: dict) -> None:
         super().load_state(state)
         self.memory.load_state(state["memory"])
+        if self.pool:
+            self.pool.load_state(state["pool"])
         self.steps = state["steps"]

@@ -5,6 +5,7 @@ import torch
 from tacl_lib.gradient_pool import Candidate, GradientPool
 from tacl_lib.memory.policies import Geometry
 from tacl_lib.rows import Rows
+from tacl_lib.sample_pool import SamplePool
 
 
 class SampleStore:
@@ -16,6 +17,8 @@ class SampleStore:
         self.x = torch.zeros(runs, clusters * geometry.size, features, device=device)
         self.y = torch.zeros(runs, clusters * geometry.size, dtype=torch.int64, device=device)
         self.means = torch.zeros(runs, clusters, features, device=device)  #: μ
+        #: told of every replacement, if there is one
+        self.pool: SamplePool | None = None
         self._rows = Rows(runs, device)
 
     def distances(self, item: tuple[torch.Tensor, torch.Tensor], pool: torch.Tensor, filled) -> torch.Tensor:
@@ -30,8 +33,12 @@ class SampleStore:
         if kept is not None:
             x = torch.where(kept.unsqueeze(1), x, rows.read(self.x, place))
             y = torch.where(kept, y, rows.read(self.y, place))
+        if self.pool:
+            self.pool.leave(place)
         rows.write(self.x, place, x)
         rows.write(self.y, place, y)
+        if self.pool:
+            self.pool.enter(place)
         cluster = torch.div(place, size, rounding_mode="floor")
         members = rows.read(self.x.unflatten(1, (-1, size)), cluster)  # empty places hold zeros
         count = rows.read(filled.unflatten(1, (-1, size)), cluster).sum(1, keepdim=True)
@@ -41,7 +48,8 @@ class SampleStore:
         return {"x": self.x, "y": self.y, "means": self.means}
 
     def load_state(self, state: dict[str, torch.Tensor]) -> None:
-        self.x, self.y, self.means = state["x"], state["y"], state["means"]
+        for name, tensor in self.state().items():  # in place: a pool looks at the same samples
+            tensor.copy_(state[name])
 
 
 class GradientStore:
