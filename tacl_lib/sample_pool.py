@@ -9,7 +9,8 @@ stored samples x_i and a step W ← W + Σ_n z_n ⊗ d_n, b ← b + Σ_n d_n, wh
 which needs inner products of inputs, and no product with W. If the z_n are stored samples themselves, their inner
 products are known (the matrix G_ij = x_i·x_j + 1, of which one row and column changes when a sample is replaced). And
 then W need not be touched at all: d_n is *owed* to it, as in `gradient_pool`, until the sample leaves or the network
-is tested. Both are exact. Measured with 300 samples of 784 pixels, 256 of them asked for in a step: see `make bench`.
+is tested. Both are exact. Measured with 300 stored images of 784 pixels, 256 of them asked for, and two of three steps
+in conflict: 1.6 times as fast as taking them through the layer and forming its part of the reference gradient.
 """
 
 import torch
