@@ -7,7 +7,7 @@ import torch
 
 from tacl_lib import philox
 from tacl_lib.network import Network, cross_entropy
-from tacl_lib.noise_kernels import backward, forward
+from tacl_lib.noise_kernels import backward, forward, move
 from tacl_lib.noisy_weights import NoisyWeights
 from tacl_lib.randomness import generator
 
@@ -49,6 +49,9 @@ class CompiledNoise(NoisyWeights):
             backward(means, stds, noise, units, *inputs, spread, variance, delta.numpy(), sums, noise_sums, *random)
             losses[run] = loss.sum()
         return losses, gradient, gradient_noise
+
+    def move(self, mean: torch.Tensor, std: torch.Tensor, gradient, gradient_noise, rate: float) -> None:
+        move(*(t.numpy() for t in (mean, std, gradient, gradient_noise)), np.float32(rate))
 
     def _places(self, sizes: tuple[int, ...], count: int, passes: int) -> tuple:
         """Places for noise, units and S of one run, used again for all: see `forward`."""

@@ -66,6 +66,16 @@ class NoisyWeights:
         _write(joined, mean.views(gradient))
         return loss, gradient, gradient_noise
 
+    def move(self, mean: torch.Tensor, std: torch.Tensor, gradient, gradient_noise, rate: float) -> None:
+        """The step of BGD, in place: μ ← μ - η σ² E[g] and σ ← σ √(1 + h²) - σ h with h = ½ σ E[g ε].
+
+        All are laid out alike; the two expectations are used up.
+        """
+        # In place: new tensors of this size would cost more than the arithmetic.
+        mean.addcmul_(gradient.mul_(std), std, value=-rate)
+        half = gradient_noise.mul_(std).mul_(0.5)
+        std.mul_(torch.mul(half, half, out=gradient).add_(1).sqrt_().sub_(half))
+
     def buffers(self, count: int, like: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Tensors like a given one, used again in every step: new ones would cost more than the arithmetic."""
         if self._buffers.shape[0] < count or self._buffers.shape[1] < len(like):

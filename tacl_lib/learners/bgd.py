@@ -51,10 +51,7 @@ class Bgd(Learner):
         self.steps += 1
         network, std = self.network, self.std
         loss, mean_gradient, gradient_noise = self.expectations(network, std, x, y)
-        # In place: new tensors of this size would cost more than the arithmetic.
-        network.flat.addcmul_(mean_gradient.mul_(std), std, value=-self.rate)
-        half = gradient_noise.mul_(std).mul_(0.5)  # ½ σ E[g ε]
-        std.mul_(torch.mul(half, half, out=mean_gradient).add_(1).sqrt_().sub_(half))
+        self.noise.move(network.flat, std, mean_gradient, gradient_noise, self.rate)
         return Step(loss, self.rate)
 
     def expectations(self, network: Network, std: torch.Tensor, x, y):
