@@ -21,6 +21,11 @@ from tacl_lib.files import write_whole
 from tacl_lib.memory import EventLog, Geometry
 
 _PARQUET = {"compression": "zstd", "write_page_checksum": True}  # a flipped bit is noticed when it is read
+#: A log of 120,000 arrivals takes a third of the room: steps go up one by one, and rows are nearly all different.
+_PARQUET_OF_EVENTS = _PARQUET | {
+    "use_dictionary": ["cluster", "slot", "task_in", "task_out"],
+    "column_encoding": {"step": "DELTA_BINARY_PACKED", "row": "BYTE_STREAM_SPLIT"},
+}
 
 
 class DamagedFile(TaclError):
@@ -50,7 +55,7 @@ class Record:
             about["geometry"] = list(self.events.geometry)
             events = pa.table(self.events.columns())
             # First the log, then the record: a record that is there is complete.
-            write_whole(_events_path(path), lambda temporary: pq.write_table(events, temporary, **_PARQUET))
+            write_whole(_events_path(path), lambda temporary: pq.write_table(events, temporary, **_PARQUET_OF_EVENTS))
         table = pa.Table.from_pandas(self._frame(), preserve_index=False)
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"tacl": json.dumps(about)})
         write_whole(path, lambda temporary: pq.write_table(table, temporary, **_PARQUET))
