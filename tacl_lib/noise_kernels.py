@@ -22,20 +22,20 @@ def forward(means, stds, noise, units, images, moving, still, spread, key, step)
     """
     layers, pieces = len(units), len(means) + 2
     count = len(images)
-    ones, all_rows, variance = np.ones((1, count, 1), np.float32), np.arange(_most_rows(means)), np.zeros(0, np.float32)
+    ones, only, variance = np.ones((1, count, 1), np.float32), np.zeros(1, np.int64), np.zeros(0, np.float32)
     given, rows = _columns(images, moving), moving
     for layer in range(layers):
         out = units[layer]
         out[:] = 0
         _draw(means[layer], stds[layer], rows, noise[layer], given, out, key, step, layer, pieces)
         bias = layers + layer  # a weight of an input that is always 1
-        _draw(means[bias], stds[bias], all_rows[:1], noise[bias], ones, out, key, step, bias, pieces)
+        _draw(means[bias], stds[bias], only, noise[bias], ones, out, key, step, bias, pieces)
         if layer == 0 and len(still):
             values = images[0][still]
             variance = _draw_still(means[0], stds[0], still, values, spread, out, key, step, pieces - 2, pieces)
         if layer < layers - 1:
             _rectify(out)
-            given, rows = out, all_rows[: out.shape[2]]
+            given, rows = out, np.arange(out.shape[2])
     return variance
 
 
@@ -44,20 +44,20 @@ def backward(means, stds, noise, units, images, moving, still, spread, variance,
     """Write the sums over all passes of g and of g ε. delta ``[passes, n, classes]``: derivatives by the logits."""
     layers, pieces = len(units), len(means) + 2
     passes, count = delta.shape[:2]
-    ones, all_rows = np.ones((1, count, 1), np.float32), np.arange(_most_rows(means))
+    ones, only = np.ones((1, count, 1), np.float32), np.zeros(1, np.int64)
     for layer in range(layers - 1, -1, -1):
         bias = layers + layer
         noise_sums[layer][:] = 0
         noise_sums[bias][:] = 0
         if layer:
-            given, rows = units[layer - 1], all_rows[: units[layer - 1].shape[2]]
+            given, rows = units[layer - 1], np.arange(units[layer - 1].shape[2])
             _product(given, delta, sums[layer])
         else:  # all passes share the images, so their deltas can be added up before the product
             given, rows = _columns(images, moving), moving
             _product(images.reshape(1, count, -1), _over_passes(delta), sums[0])
         _product(ones, _over_passes(delta), sums[bias])
         _sum(rows, noise[layer], given, delta, noise_sums[layer])
-        _sum(all_rows[:1], noise[bias], ones, delta, noise_sums[bias])
+        _sum(only, noise[bias], ones, delta, noise_sums[bias])
         if layer:
             back = np.empty_like(given)
             _back(means[layer], stds[layer], noise[layer], delta, back)
@@ -80,15 +80,6 @@ def move(mean, std, gradient, gradient_noise, rate):
         half = np.float32(0.5) * s * gradient_noise[i]
         mean[i] -= rate * s * s * gradient[i]
         std[i] = s * (np.sqrt(np.float32(1) + half * half) - half)
-
-
-@njit(cache=True)
-def _most_rows(pieces):
-    """Of all matrices."""
-    most = 1
-    for piece in pieces:
-        most = max(most, len(piece))
-    return most
 
 
 @njit(cache=True)

@@ -54,7 +54,13 @@ def train(
     file = Checkpoint(checkpoint, checkpoint_seconds, training.fingerprint(info))
     state = file.load(learner.network.device)
     if state is not None:
-        training.load_state(state)
+        try:
+            training.load_state(state)
+        except KeyError as error:
+            raise TaclError(
+                f"the checkpoint {checkpoint} is of another version of the kit (it has no {error}); delete it, and "
+                "the run starts from the beginning."
+            ) from error
     elif checkpoint is not None:
         file.save(training.state())  # so that a run that diverges early has something good to go back to
     with (

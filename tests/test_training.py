@@ -567,6 +567,19 @@ def test_the_checkpoint_of_another_run_is_refused(change, tmp_path):
     assert file.read_bytes() == before
 
 
+def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(tmp_path):
+    """One whose learner had less to save."""
+    file = tmp_path / "training.pt"
+    stopped_at(5, file)
+    content = torch.load(file, weights_only=True)
+    del content["state"]["learner"]["pool"]
+    torch.save(content, file)
+    learner, stream = make(epochs=3)
+    with pytest.raises(TaclError, match=r"of another version of the kit \(it has no 'pool'\); delete it") as caught:
+        quiet(learner, stream, checkpoint=file)
+    assert str(file) in one_sentence(caught)
+
+
 def test_other_settings_in_the_info_are_another_run(tmp_path):
     file = tmp_path / "training.pt"
     stopped_at(7, file, info={"degrees": 20})

@@ -4,11 +4,10 @@ import torch
 
 from tacl_lib.errors import TaclError
 from tacl_lib.learners.base import Step, TaskAwareLearner, check_positive, register
-from tacl_lib.learners.reference import agem_step, draw, pool_pays, pooled_agem_step
+from tacl_lib.learners.reference import agem_step, draw, pool_for, pooled_agem_step
 from tacl_lib.network import Network
 from tacl_lib.randomness import Uniforms
 from tacl_lib.rows import Rows
-from tacl_lib.sample_pool import SamplePool
 
 
 @register
@@ -30,7 +29,7 @@ class Agem(TaskAwareLearner):
         super().__init__(network, rate=rate)
         check_positive(samples_per_task=samples_per_task, reference_batch=reference_batch)
         self.samples_per_task, self.reference_batch = samples_per_task, reference_batch
-        self.steps, self.pool = 0, None
+        self.steps = 0
         self._rows = Rows(network.runs, network.device)
         self._remember(
             torch.zeros(network.runs, 0, network.sizes[0], device=network.device),
@@ -66,14 +65,13 @@ class Agem(TaskAwareLearner):
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
         self.network.loss_gradient(x, y)  # refuses what would fail at a later step
-        self.tested()
+        self.tested()  # pays what the pool of the samples so far owes; a new one follows
         self._remember(torch.cat([self.memory_x, x], dim=1), torch.cat([self.memory_y, y], dim=1))
 
     def _remember(self, x: torch.Tensor, y: torch.Tensor) -> None:
         self.memory_x, self.memory_y = x, y
         self._uniforms = Uniforms(self.network.seeds, "reference", x.shape[1], self.network.device)
-        drawn = min(self.reference_batch or x.shape[1], x.shape[1])
-        self.pool = SamplePool(self.network, x) if pool_pays(self.network, drawn) else None
+        self.pool = pool_for(self.network, x, self.reference_batch)
 
     def tested(self) -> Network:
         if self.pool:

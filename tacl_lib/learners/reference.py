@@ -90,9 +90,19 @@ def pooled_agem_step(
     return Step(losses[:, :count].sum(1), rate, conflict)
 
 
+def pool_for(network: Network, x: torch.Tensor, size: int | None) -> SamplePool | None:
+    """A pool of the stored samples ``x [R, capacity, features]``, where `pooled_agem_step` is the faster one."""
+    return SamplePool(network, x) if pool_pays(network, reference_size(size, x.shape[1])) else None
+
+
 def pool_pays(network: Network, samples: int) -> bool:
     """Whether `pooled_agem_step` takes less time than `agem_step`, with so many reference samples."""
     return samples * sum(a + b for a, b in pairwise(network.sizes)) >= network.parameter_count
+
+
+def reference_size(size: int | None, capacity: int) -> int:
+    """Of a batch that should have ``size`` samples, None for all, from so many places."""
+    return capacity if size is None else min(size, capacity)
 
 
 def draw(filled: torch.Tensor, size: int | None, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -103,7 +113,6 @@ def draw(filled: torch.Tensor, size: int | None, uniform: torch.Tensor) -> tuple
     """
     # The places with the largest random keys are a random subset; empty places come last.
     keys = torch.where(filled, uniform, -1.0)
-    size = filled.shape[1] if size is None else min(size, filled.shape[1])
-    values, places = keys.topk(size, dim=1)
+    values, places = keys.topk(reference_size(size, filled.shape[1]), dim=1)
     there = (values >= 0).float()
     return places, there / there.sum(1, keepdim=True).clamp(min=1)

@@ -3,12 +3,11 @@
 import torch
 
 from tacl_lib.learners.base import Learner, Sampling, Step, Stored, check_positive, register
-from tacl_lib.learners.reference import agem_step, draw, pool_pays, pooled_agem_step
+from tacl_lib.learners.reference import agem_step, draw, pool_for, pooled_agem_step
 from tacl_lib.memory import Geometry, sample_memory
 from tacl_lib.network import Network
 from tacl_lib.randomness import Uniforms
 from tacl_lib.rows import Rows
-from tacl_lib.sample_pool import SamplePool
 
 
 @register
@@ -46,9 +45,7 @@ class TaAgem(Learner):
             pool_per_class,
         )
         self.steps = 0
-        drawn = min(reference_batch or self.geometry.capacity, self.geometry.capacity)
-        self.pool = SamplePool(network, self.memory.store.x) if pool_pays(network, drawn) else None
-        self.memory.store.pool = self.pool
+        self.pool = self.memory.store.pool = pool_for(network, self.memory.store.x, reference_batch)
         # Per step: which sample of the batch, where chance puts it, and a key for each place.
         width = 2 + self.geometry.capacity
         self._uniforms = Uniforms(network.seeds, "memory", width, network.device)
