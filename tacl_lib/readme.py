@@ -1,6 +1,13 @@
-"""Blocks of the README that are generated: ``<!-- name -->`` … ``<!-- /name -->``."""
+"""Markdown that is generated: tables, and blocks of the README (``<!-- name -->`` … ``<!-- /name -->``)."""
+
+from collections.abc import Iterable, Sequence
 
 from tacl_lib.errors import TaclError
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence]) -> str:
+    """A table with a line of heads."""
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in [heads, ["---"] * len(heads), *rows])
 
 
 def block(text: str, name: str) -> str:

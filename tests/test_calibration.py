@@ -1,15 +1,17 @@
-"""The calibration: which runs it asks for, and how it ranks readings of the paper."""
+"""The calibration: which runs it asks for, how it ranks readings of the paper, and what it says of differences."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from tacl_lib import calibration
+from tacl_lib import calibration, differences
 from tacl_lib.calibration import AS_RUN, STUDIES, Alternative, Study, ranking, results_of
+from tacl_lib.differences import differing, differing_table
 from tacl_lib.experiments.profiles import PROFILES
-from tacl_lib.paper import METRICS, published
+from tacl_lib.paper import METRICS, make_cells, published
 from tacl_lib.record import Record
 from tacl_lib.results import Store
 
@@ -73,8 +75,8 @@ def test_alternatives_are_ranked_on_the_cells_that_all_have(tmp_path):
     store = Store(tmp_path)
     as_run, he, whole = AS_RUN, STUDY.alternatives[1], Alternative("whole", {"validation": "whole"})
     study = replace(STUDY, alternatives=(as_run, he, whole))
-    for alternative, differences in ((as_run, (0.02, 0.0)), (he, (-0.01, None)), (whole, (0.03, 0.05))):
-        for column, difference in zip(study.columns, differences, strict=True):
+    for alternative, distances in ((as_run, (0.02, 0.0)), (he, (-0.01, None)), (whole, (0.03, 0.05))):
+        for column, difference in zip(study.columns, distances, strict=True):
             if difference is not None:
                 stored(store, study, alternative, column, difference)
     results = results_of(study, store)
@@ -120,3 +122,55 @@ def test_an_alternative_without_runs_of_its_own_was_not_tried(tmp_path):
     assert list(found["alternative"]) == [AS_RUN.title, "nearest"]
     assert list(found["cells"]) == [6, 6]
     assert found["total_error"].tolist() == pytest.approx([0.06, 0.09])
+
+
+def _cells(method_runs):
+    """Cells of runs on MNIST's class split: method → (average accuracies, first task, forgetting), one for each run."""
+    rows = [
+        {"experiment": "disjoint", "dataset": "mnist", "split": "class", "method": method, "seed": seed, "spec": "x"}
+        | dict(zip(METRICS, numbers, strict=True))
+        for method, runs in method_runs.items()
+        for seed, numbers in enumerate(zip(*runs, strict=True))
+    ]
+    return make_cells(pd.DataFrame(rows))
+
+
+def _of_paper(method):
+    paper = published().set_index(["experiment", "dataset", "split", "method", "metric"])["value"]
+    return [paper["disjoint", "mnist", "class", method, metric] for metric in METRICS]
+
+
+def test_cells_that_differ_are_listed_with_their_standard_errors_and_what_other_readings_give(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    monkeypatch.setattr(differences, "STUDIES", {"small": STUDY})
+    for column in STUDY.columns:
+        stored(store, STUDY, AS_RUN, column, 0.0)
+    he = STUDY.alternatives[1]
+    stored(store, STUDY, he, STUDY.columns[0], -0.02)
+    average, first, forgetting = _of_paper("sgd")
+    spread = np.array([-0.02, -0.01, 0.0, 0.01])
+    cells = _cells({"sgd": ([average] * 4, first + 0.05 + spread, forgetting - 0.07 + spread)})
+    found = differing(cells, store)
+    assert found["cell"].tolist() == [
+        "MNIST class (disjoint), SGD: Forgetting of the first task",
+        "MNIST class (disjoint), SGD: Validation accuracy of the first task",
+    ]
+    # the oracle: Welch's statistic, if five runs of the paper spread as ours
+    std = spread.std(ddof=1)
+    for (_, row), metric in zip(found.iterrows(), ("forgetting", "first_task_accuracy"), strict=True):
+        welch = stats.ttest_ind_from_stats(row["difference"], std, 4, 0.0, std, 5, equal_var=False).statistic
+        assert row["standard_errors"] == pytest.approx(abs(welch))
+        # "nearest" changes nothing where nothing is turned, and is not told as a reading of its own
+        paper = dict(zip(METRICS, _of_paper("sgd"), strict=True))[metric]
+        assert row["readings"] == {"He": pytest.approx(paper - 0.02)}
+    assert "He: " in differing_table(cells, store)
+
+
+def test_a_single_run_has_no_standard_error_and_no_difference_is_a_sentence(tmp_path):
+    store = Store(tmp_path)
+    average, first, forgetting = _of_paper("bgd")
+    alone = _cells({"bgd": ([average], [first - 0.04], [forgetting])})
+    assert differing(alone, store)["standard_errors"].isna().all()
+    assert "| -0.040 | – | – |" in differing_table(alone, store)
+    near = _cells({"bgd": ([average], [first - 0.03], [forgetting])})
+    assert differing_table(near, store) == "No cell that was run lies further than 0.03 from the paper's."

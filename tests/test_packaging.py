@@ -88,7 +88,7 @@ def test_lower_rooms_do_not_import_higher_ones():
         ["paper", "tables", "figures"],
         ["widgets"],
         ["bench"],
-        ["gallery", "calibration", "report", "status", "reproduce", "evidence", "welcome", "__main__"],
+        ["gallery", "calibration", "differences", "report", "status", "reproduce", "evidence", "welcome", "__main__"],
     ]
     level = {room: number for number, names in enumerate(rooms) for room in names}
     package = ROOT / "tacl_lib"

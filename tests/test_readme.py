@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tacl_lib import __main__ as command_line
 from tacl_lib.errors import TaclError
 from tacl_lib.evidence import PAGE, Evidence, page, short
 from tacl_lib.readme import block, replaced_block
@@ -19,6 +20,26 @@ def test_evidence_is_made_from_the_reference_runs():
     evidence = Evidence(Store(REFERENCE))
     assert block((ROOT / "README.md").read_text(encoding="utf-8"), "evidence").strip() == short(evidence)
     assert PAGE.read_text(encoding="utf-8") == page(evidence)
+
+
+def test_every_printed_command_makes_the_runs_that_it_stands_beside(monkeypatch):
+    """Each row's command is given to the command line, which must ask for the very runs of that row."""
+    asked = []
+
+    def ask(spec, seeds, **_):
+        asked.append((spec.name(), seeds))
+        raise TaclError("asked.")
+
+    monkeypatch.setattr(command_line, "run", ask)
+    rows = re.findall(r"^\|.*\| (\d) \|[^|]*\| `(--dataset .*)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    evidence = Evidence(Store(REFERENCE))
+    assert len(rows) == len(evidence.records) + sum(bool(records) for records in evidence.study().values())
+    stored = {spec.name(): seeds for spec, seeds in Store(REFERENCE).catalogue().items()}
+    for runs, options in rows:
+        with pytest.raises(SystemExit):
+            command_line.main(options.split())
+        name, seeds = asked.pop()
+        assert len(set(stored[name]) & set(seeds)) == int(runs), options
 
 
 def test_reference_runs_say_where_they_come_from():

@@ -309,6 +309,17 @@ def test_whole_degrees_have_the_same_name():
     assert replace(TINY, degrees_per_task=20).name() != replace(TINY, degrees_per_task=21).name()
 
 
+def test_a_learners_rate_of_1_and_of_1_point_0_is_one_setting():
+    """The command line reads ``--set sampling_rate=1`` as a whole number."""
+
+    def name(**settings):
+        return replace(TINY, learner="ta_agem", learner_settings=settings).name()
+
+    assert name(sampling_rate=1) == name(sampling_rate=1.0) == name()
+    assert name(sampling_rate=0.5) != name()
+    assert name(reference_batch=10) != name()
+
+
 def test_the_commit_of_a_run_is_that_of_its_start(monkeypatch):
     """What is committed while a run goes on is not the code that runs."""
     checked_out = ["1111111"]

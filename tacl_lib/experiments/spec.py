@@ -47,9 +47,10 @@ class RunSpec:
     def full(self) -> dict:
         """All settings as plain values, those of the learner included."""
         own = settings_of(self.learner) if self.learner in LEARNERS else {}
-        # 20 and 20.0 degrees are one setting and must have one name.
+        # 20 and 20.0 degrees are one setting and must have one name, as are a learner's rates of 1 and 1.0.
         settings = asdict(self) | {"degrees_per_task": float(self.degrees_per_task)}
-        settings |= {"learner_settings": own | self.learner_settings}
+        given = {name: _alike(value, own.get(name)) for name, value in self.learner_settings.items()}
+        settings |= {"learner_settings": own | given}
         # What has no effect must not change a run's name.
         if self.experiment == "disjoint":
             settings |= {"last_task": "mixed", "counted": "mixed"}
@@ -72,6 +73,11 @@ class RunSpec:
         """
         text = json.dumps(self.full() | {"result_version": RESULT_VERSION}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _alike(value: object, default: object) -> object:
+    """A whole number as a float where the default is one."""
+    return float(value) if isinstance(default, float) and type(value) is int else value
 
 
 def _whole(value: object) -> bool:
