@@ -3,8 +3,8 @@
     python -m tacl_lib.calibration                the tables, from stored runs
     python -m tacl_lib.calibration --run sgd      first make the runs of a study that are missing (hours, resumable)
 
-A study asks one method, or two, on some columns of the paper's tables, under alternatives that differ in one
-setting each. All alternatives are judged on the same cells: those that every one of them has runs for.
+A study asks one method, or two, on some columns of the paper's tables, under alternatives; the title of each says
+everything in which it differs from the profile. All are judged on the same cells: those that every one has runs for.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from tacl_lib.paper import METRICS, published
 from tacl_lib.results import OWN, REFERENCE, Store
 
 Column = tuple[str, str, str]  #: experiment, dataset, split
+CELL = ["experiment", "dataset", "split", "method", "metric"]
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ STUDIES = {
     "bgd": Study(
         "BGD: first standard deviation, sum or mean of the batch",
         ("bgd",),
-        _CLASS[:1],
+        _CLASS,
         (
             AS_RUN,
             Alternative("first σ 0.02", learner={"std_init": 0.02}),
@@ -169,12 +170,13 @@ STUDIES = {
 
 
 def results_of(study: Study, store: Store) -> pd.DataFrame:
-    """A row for each alternative, column, method and metric that was run: ours (mean over seeds) and the paper's.
+    """A row for each alternative, column, method and metric that was run: ours (mean over seeds), the paper's, and the
+    name of the spec.
 
     Alternatives that differ in nothing that a column has (rotation, where nothing is turned) share their runs there;
     one without any run of its own is left out.
     """
-    paper = published().set_index(["experiment", "dataset", "split", "method", "metric"])["value"]
+    paper = published().set_index(CELL)["value"]
     rows, tried = [], {AS_RUN.title}
     shared_by = Counter(job.spec.name() for job in study.jobs())
     for alternative, column, method in _cells(study):
@@ -185,24 +187,27 @@ def results_of(study: Study, store: Store) -> pd.DataFrame:
                 tried.add(alternative.title)
             for metric in METRICS:
                 value = paper[(*column, method, metric)]
-                rows.append((alternative.title, *column, method, metric, found[metric].mean(), value))
-    names = ["alternative", "experiment", "dataset", "split", "method", "metric", "ours", "paper"]
+                rows.append((alternative.title, *column, method, metric, found[metric].mean(), value, job.spec.name()))
+    names = ["alternative", "experiment", "dataset", "split", "method", "metric", "ours", "paper", "spec"]
     return pd.DataFrame([row for row in rows if row[0] in tried], columns=names)
 
 
-def ranking(study: Study, store: Store) -> pd.DataFrame:
+def judged(results: pd.DataFrame) -> pd.Series:
+    """Which rows of `results_of` are of cells that all alternatives have, so that they can be compared."""
+    tried = results["alternative"].nunique()
+    return results.groupby(CELL)["alternative"].transform("nunique") == tried
+
+
+def ranking(results: pd.DataFrame) -> pd.DataFrame:
     """The alternatives by their total error on the cells that all of them have; those without any run are left out.
 
-    Columns: alternative, cells, total_error, mean_error, largest_error.
+    results: `results_of` a study. Columns: alternative, cells, total_error, mean_error, largest_error.
     """
-    results = results_of(study, store)
     if results.empty:
         return pd.DataFrame(columns=["alternative", "cells", "total_error", "mean_error", "largest_error"])
-    cell = ["experiment", "dataset", "split", "method", "metric"]
-    tried = results["alternative"].nunique()
-    shared = results.groupby(cell)["alternative"].transform("nunique") == tried
-    errors = (results["ours"] - results["paper"]).abs()[shared]
-    groups = errors.groupby(results.loc[shared, "alternative"], sort=False)
+    shared = results[judged(results)]
+    errors = (shared["ours"] - shared["paper"]).abs()
+    groups = errors.groupby(shared["alternative"], sort=False)
     table = groups.agg(cells="count", total_error="sum", mean_error="mean", largest_error="max").reset_index()
     return table.sort_values("total_error", ignore_index=True)
 
@@ -230,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             study = STUDIES[name]
             if options.run:
                 execute(study.jobs(), folder, options.cluster)
-            table = ranking(study, Store(folder))
+            table = ranking(results_of(study, Store(folder)))
             print(f"{study.title}\n{'not run' if table.empty else table.to_string(index=False)}\n")
     except TaclError as error:
         sys.exit(f"calibration: {error}")

@@ -11,22 +11,35 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from tacl_lib.bench import versions
-from tacl_lib.differences import differing_table, tried
+from tacl_lib.differences import chosen_line, differing_table, tried
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.experiments.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS
 from tacl_lib.files import write_whole
 from tacl_lib.metrics import summary
-from tacl_lib.paper import DATASETS, PAPER_RUNS, agreement, findings, make_cells, methods_in, published_runs
+from tacl_lib.paper import DATASETS, PAPER_RUNS, Finding, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.readme import markdown_table, replaced_block
-from tacl_lib.record import Record
-from tacl_lib.results import METRICS, REFERENCE, ROOT, Store
+from tacl_lib.record import Record, read_about
+from tacl_lib.results import METRICS, REFERENCE, ROOT, ReadOnce, Store
+from tacl_lib.tasks import customary_scaling
 
 PAGE = REFERENCE / "README.md"
 PAPER = PROFILES["paper"]
 #: the column that the README shows
 SHOWN = ("disjoint", "fashion_mnist", "class")
+#: what the chosen values of `RunSpec` mean
+IN_WORDS = {
+    "standard": "mean 0, deviation 1",
+    "symmetric": "[-1, 1]",
+    "torch": "as `torch.nn.Linear` begins",
+    "parts": "each task has its own part of the test images",
+    "bilinear": "bilinear",
+    "zero": "corners that come in are 0 after scaling",
+    "whole": "trained for as many epochs as the others",
+    "own": "from its own epochs on, not when it is mixed in before",
+}
+FAILS = "✗"  #: before the numbers of a part that does not hold
 _AGAIN = "again with `python -m tacl_lib` and"
 
 
@@ -34,7 +47,7 @@ class Evidence:
     """The runs of the paper's grid that a store holds, and what they say."""
 
     def __init__(self, store: Store):
-        self.store = store
+        self.store = store = ReadOnce(store.folder)
         self.jobs = [job for job in all_jobs(PAPER, PAPER_DATASETS) if "policy" not in job.spec.learner_settings]
         self.records: dict[tuple[str, ...], list[Record]] = {}
         for job in self.jobs:
@@ -63,7 +76,7 @@ class Evidence:
             if records:
                 own = cells[cells["method"] == method].set_index("metric")
                 row = [TITLES[method], *(_pair(own.loc[metric]) for metric in METRICS), str(len(records))]
-                row += [_made(records), f"`{_options(column, method)}`"] if more else []
+                row += [_made(records), f"`{_options(column, method, records)}`"] if more else []
                 rows.append(row)
         missing = [TITLES[method] for method in methods_in(experiment) if (column, method) not in self.records]
         return markdown_table(heads, rows) + (f"\n\nNot run yet: {', '.join(missing)}." if missing else "")
@@ -89,9 +102,16 @@ class Evidence:
             memory = sum(record.memory[-1] for record in records) / len(records)
             members = [f"{count:.0f}" for count in (memory[:2].sum(), memory[-1], memory.sum())]
             column = ("disjoint", PAPER.study_dataset, "class")
-            again = f"`{_options(column, 'ta_agem')} --set policy={policy} sampling_rate={rate:g}`"
+            settings = f" --set policy={policy} sampling_rate={rate}"
+            again = f"`{_options(column, 'ta_agem', records)}{settings}`"
             rows.append([policy, f"{rate:g}", *numbers, *members, len(records), _made(records), again])
         return markdown_table(heads, rows)
+
+    def undated(self) -> str:
+        """How many of the stored runs do not say when they were made: the oldest were made before records did."""
+        about = (read_about(path) for path in self.store.folder.glob("*-?.parquet"))
+        count = sum("finished" not in info for _, info in about)
+        return f" ({count} early ones without a date)" if count else ""
 
     def complete(self) -> pd.DataFrame:
         """The runs of cells that have as many as the paper's: fewer decide no claim."""
@@ -100,12 +120,12 @@ class Evidence:
 
     def claims(self) -> pd.DataFrame:
         """Each claim with the verdict on our numbers (of cells with five runs), and on the paper's own."""
-        by_paper = {finding.claim: finding.verdict for finding in findings(published_runs())}
+        study = {of: records for of, records in self.study().items() if len(records) >= PAPER_RUNS}
         rows = []
-        for finding in findings(self.complete(), self.study()):
-            numbers = "; ".join(part.numbers for part in finding.parts if part.holds is not None)
-            rows.append((finding.claim, finding.verdict, finding.tested, by_paper[finding.claim], numbers or "–"))
-        names = ["claim of section 4", "our runs", "parts that hold", "the paper's own tables", "our numbers"]
+        for ours, theirs in zip(findings(self.complete(), study), findings(published_runs()), strict=True):
+            numbers = "; ".join(("" if part.holds else f"{FAILS} ") + part.numbers for part in ours.tested)
+            rows.append((ours.claim, ours.verdict, ours.count, numbers or "–", _by_paper(theirs)))
+        names = ["claim of section 4", "our runs", "parts that hold", "our numbers", "the paper's own tables"]
         return pd.DataFrame(rows, columns=names)
 
     def settings(self) -> str:
@@ -114,18 +134,20 @@ class Evidence:
         for method in METHODS:
             own |= {method: PAPER.spec("mnist", "class", "disjoint", method).full()["learner_settings"]}
         chosen = {
-            "input scaling": f"{spec.scaling}: MNIST to mean 0, deviation 1, other datasets to [-1, 1]",
-            "initialisation": spec.initialisation,
+            "input scaling": "; ".join(f"{DATASETS[d]}: {IN_WORDS[customary_scaling(d)]}" for d in PAPER_DATASETS),
+            "initialisation": IN_WORDS[spec.initialisation],
             "momentum of SGD": own["sgd"]["momentum"],
-            "validation data": spec.validation,
-            "rotation": f"{spec.interpolation}, corners {spec.fill} (after scaling)",
-            "last task of the continuous stream": spec.last_task,
-            "a task of the continuous stream counts for the average in": f"{spec.counted} epochs",
+            "validation data": IN_WORDS[spec.validation],
+            "rotation": f"{IN_WORDS[spec.interpolation]}, {IN_WORDS[spec.fill]}",
+            "last task of the continuous stream": IN_WORDS[spec.last_task],
+            "a task of the continuous stream counts for the average": IN_WORDS[spec.counted],
             "reference batch of A-GEM": own["agem"]["reference_batch"],
             "reference batch of TA-A-GEM": own["ta_agem"]["reference_batch"],
             "A-GEM's samples a task": own["agem"]["samples_per_task"],
             "OGD's gradients a task": own["ogd"]["samples_per_task"],
-            "BGD: first σ, passes, batch loss": "{std_init}, {passes}, {batch_loss}".format(**own["bgd"]),
+            "BGD: first σ, passes, loss of a batch": "{std_init}, {passes}, {batch_loss} of its samples".format(
+                **own["bgd"]
+            ),
         }
         return markdown_table(["open setting", "as run"], chosen.items())
 
@@ -144,13 +166,16 @@ def page(evidence: Evidence) -> str:
     parts = [
         "# What holds of the paper, at its own settings",
         "Made by `python -m tacl_lib.evidence --write` from the runs in this folder: one file for each run, with its "
-        "settings, versions, commit, machine, wall time and date (and the last section from `figures/engine.json`). "
-        "Claims are judged on cells with five runs. Numbers are means over "
-        "epochs, then runs, ± standard deviation over runs; the paper's are in brackets.",
-        f"**{evidence.line()}**",
+        f"settings, versions, commit, machine, wall time and date{evidence.undated()}. The last section is from "
+        "`figures/engine.json`. Numbers are means over epochs, then runs, ± standard deviation over runs; the "
+        "paper's are in brackets.",
+        f"**{evidence.line()}** {chosen_line(evidence.cells, evidence.store)}",
         "## Claims",
         markdown_table(list(claims), claims.to_numpy().tolist()),
-        "The paper's tables give means without deviations, so there any difference counts as significant.",
+        f"Claims are judged on cells with {PAPER_RUNS} runs; {FAILS} marks parts that do not hold. “Significantly” is "
+        "Welch's t-test over runs at 99% (the paper gives the confidence, not the test), also where it says “clearly”. "
+        "Limits in brackets are ours, set with the paper's tables in view. The paper's own tables give means without "
+        "deviations, so there any difference counts as significant.",
         "## Settings that the paper leaves open",
         evidence.settings(),
         "## Numbers",
@@ -181,13 +206,23 @@ def page(evidence: Evidence) -> str:
         "## What was tried",
         "Each alternative is another reading of what the paper leaves open; its error is the sum of the distances to "
         "the paper's numbers over the cells that all alternatives of a study have. `python -m tacl_lib.calibration "
-        "--run NAME` makes the runs of a study; [notebook 09](../../notebooks/09_calibration.ipynb) explains them.",
+        "NAME` prints a table from the runs in this folder; with `--run` it first makes all runs of the study, also "
+        "those that are missing here, so that the table has more cells. [Notebook 09]"
+        "(../../notebooks/09_calibration.ipynb) explains them.",
         *tried(evidence.store),
     ]
     speed = versions.stored()
     if speed:
         parts += ["## Speed of the engine", versions.table(speed), versions.caption(speed)]
     return "\n\n".join(parts) + "\n"
+
+
+def _by_paper(finding: Finding) -> str:
+    """What the paper's own means say to a claim, with the numbers of the parts that they do not support."""
+    if not finding.tested:
+        return "has no table"
+    failing = [f"{FAILS} {part.numbers}" for part in finding.tested if not part.holds]
+    return "; ".join([f"{finding.verdict} ({len(finding.tested) - len(failing)} of {len(finding.tested)})", *failing])
 
 
 def short(evidence: Evidence) -> str:
@@ -199,10 +234,13 @@ def _column(job: Job) -> tuple[str, str, str]:
     return job.spec.experiment, job.spec.dataset, job.spec.split
 
 
-def _options(column: tuple[str, str, str], method: str) -> str:
+def _options(column: tuple[str, str, str], method: str, records: Sequence[Record]) -> str:
+    """What to give to the command line for the very runs of a row."""
     experiment, dataset, split = column
     kind = "" if experiment == "disjoint" else f" --experiment {experiment}"
-    return f"--dataset {dataset} --split {split}{kind} --learner {method}"
+    seeds = tuple(record.seed for record in records)
+    some = "" if seeds == PAPER.seeds else f" --seeds {' '.join(map(str, seeds))}"
+    return f"--dataset {dataset} --split {split}{kind} --learner {method}{some}"
 
 
 def _pair(cell: pd.Series) -> str:

@@ -2,16 +2,18 @@
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from pathlib import Path
 
+import mistune
 import pandas as pd
 
 from tacl_lib.errors import TaclError
-from tacl_lib.evidence import Evidence
+from tacl_lib.evidence import Evidence, page
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, table_jobs
 from tacl_lib.experiments.profiles import Profile
 from tacl_lib.files import write_whole
@@ -28,7 +30,7 @@ h1,h2{line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid #ccc}img{max-
 .notice{border:2px solid #d97706;padding:.5rem .8rem;font-weight:700}figure{margin:1.5rem 0}
 figcaption{color:#555;font-size:.9em}table.plain{border-collapse:collapse}
 table.plain td,table.plain th{padding:.15rem .7rem;text-align:left;border-bottom:1px solid #ddd}
-nav a{margin-right:1rem}
+nav a{margin-right:1rem}.wide{overflow-x:auto}.wide td{vertical-align:top}.claims td:first-child{min-width:15rem}
 """
 
 
@@ -128,7 +130,17 @@ def _claims(store: Store) -> str:
     except TaclError as error:
         return f"<p>{escape(str(error))}</p>"
     which = "the reference runs that come with the project" if store.is_reference else "these runs"
-    return f"<p>From {which}, at the paper's settings. {escape(evidence.line())}</p>{_plain(evidence.claims())}"
+    whole = mistune.create_markdown(plugins=["table"])(page(evidence).partition("\n")[2])
+    # One level down, as the report has headings of its own.
+    whole = re.sub(r"<(/?)h([23])>", lambda tag: f"<{tag[1]}h{int(tag[2]) + 1}>", whole)
+    whole = whole.replace("<table>", '<table class="plain">')
+    whole = re.sub(r"<a [^>]*>(.*?)</a>", r"\1", whole)  # the report may lie where its neighbours are not
+    more = "The whole page of evidence: rules, every number and how to make it again, differences, what was tried"
+    return (
+        f"<p>From {which}, at the paper's settings. {escape(evidence.line())}</p>"
+        f'<div class="wide claims">{_plain(evidence.claims())}</div>'
+        f'<details><summary>{more}</summary><div class="wide">{whole}</div></details>'
+    )
 
 
 def _times(build: Path, jobs: Sequence[Job], store: Store, times: Times) -> str:

@@ -118,6 +118,20 @@ class Store:
         return pd.DataFrame(rows, columns=["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"])
 
 
+class ReadOnce(Store):
+    """A store for whoever asks for the same runs many times: each file is read once."""
+
+    def __init__(self, folder: Path | str):
+        super().__init__(folder)
+        self._known: dict[Path, Record | None] = {}
+
+    def read(self, spec: RunSpec, seed: int) -> Record | None:
+        path = self.path(spec, seed)
+        if path not in self._known:
+            self._known[path] = super().read(spec, seed)
+        return self._known[path]
+
+
 METRICS = ("average_accuracy", "first_task_accuracy", "forgetting")
 
 

@@ -81,7 +81,7 @@ def test_alternatives_are_ranked_on_the_cells_that_all_have(tmp_path):
                 stored(store, study, alternative, column, difference)
     results = results_of(study, store)
     assert len(results) == 5 * 3
-    table = ranking(study, store)
+    table = ranking(results_of(study, store))
     assert list(table["alternative"]) == ["He", "as in the profile", "whole"]
     assert list(table["cells"]) == [3, 3, 3]  # rotation is left out: He was not run on it
     np.testing.assert_allclose(table["total_error"], [0.03, 0.06, 0.09], atol=1e-9)
@@ -92,7 +92,7 @@ def test_a_cell_with_a_seed_missing_does_not_count(tmp_path):
     store = Store(tmp_path)
     stored(store, STUDY, AS_RUN, STUDY.columns[0], 0.0)
     store.path(*[STUDY.job(AS_RUN, STUDY.columns[0], "sgd").spec, 1]).unlink()
-    assert ranking(STUDY, store).empty
+    assert ranking(results_of(STUDY, store)).empty
 
 
 def test_an_unknown_study_is_one_sentence(capsys):
@@ -115,10 +115,10 @@ def test_an_alternative_without_runs_of_its_own_was_not_tried(tmp_path):
     study = replace(STUDY, alternatives=(AS_RUN, Alternative("nearest", {"interpolation": "nearest"})))
     store, (by_class, rotation) = Store(tmp_path), study.columns
     stored(store, study, AS_RUN, by_class, 0.01)
-    assert list(ranking(study, store)["alternative"]) == [AS_RUN.title]
+    assert list(ranking(results_of(study, store))["alternative"]) == [AS_RUN.title]
     stored(store, study, AS_RUN, rotation, 0.01)
     stored(store, study, study.alternatives[1], rotation, 0.02)
-    found = ranking(study, store)
+    found = ranking(results_of(study, store))
     assert list(found["alternative"]) == [AS_RUN.title, "nearest"]
     assert list(found["cells"]) == [6, 6]
     assert found["total_error"].tolist() == pytest.approx([0.06, 0.09])
@@ -162,7 +162,7 @@ def test_cells_that_differ_are_listed_with_their_standard_errors_and_what_other_
         assert row["standard_errors"] == pytest.approx(abs(welch))
         # "nearest" changes nothing where nothing is turned, and is not told as a reading of its own
         paper = dict(zip(METRICS, _of_paper("sgd"), strict=True))[metric]
-        assert row["readings"] == {"He": pytest.approx(paper - 0.02)}
+        assert row["readings"] == {AS_RUN.title: pytest.approx(paper), "He": pytest.approx(paper - 0.02)}
     assert "He: " in differing_table(cells, store)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tacl_lib.paper import METHODS, findings, published_runs
-from tacl_lib.paper.claims import Finding, Part
+from tacl_lib.paper.judging import Finding, Part
 from tacl_lib.record import Record
 
 COLUMNS = ["experiment", "dataset", "split", "method", "seed", "average_accuracy", "first_task_accuracy", "forgetting"]
@@ -53,12 +53,18 @@ def test_the_papers_own_tables_say_what_one_reads_in_them():
     assert about(found, "class split of Fashion").verdict == "holds"
     assert about(found, "class split of NOT MNIST").verdict == "holds"
     assert about(found, "no remarkable differences").verdict == "holds"
-    assert about(found, "forgets little").verdict == "holds"
+    assert [part.holds for part in about(found, "forgets little").parts] == [False, True, True, True, True, True]
+    assert about(found, "largest on class split").verdict == "holds"
+    # Counted by hand in the appendix: MNIST class TA-OGD .912 against .857 is the one average further off than .03.
+    assert [part.numbers for part in about(found, "same average").parts if not part.holds] == [
+        "MNIST class: TA-OGD 0.912, disjoint 0.857"
+    ]
+    assert about(found, "same forgetting").verdict == "holds in part"
     assert about(found, "samples of the first two tasks").verdict == "not tested"
 
 
-@pytest.mark.parametrize(("accuracy", "verdict"), [(0.93, "holds"), (0.946, "holds"), (0.90, "does not hold")])
-def test_on_par_means_near(accuracy, verdict):
+@pytest.mark.parametrize(("accuracy", "verdict"), [(0.93, "holds"), (0.99, "holds"), (0.90, "does not hold")])
+def test_on_par_means_hardly_lower(accuracy, verdict):
     cells = {("disjoint", "fashion_mnist", "class", method): (0.931, 0.05) for method in ("agem", "ta_agem")}
     cells["disjoint", "fashion_mnist", "class", "ta_agem"] = (accuracy, 0.05)
     assert about(findings(runs(cells)), "class split of Fashion").verdict == verdict
@@ -125,9 +131,23 @@ def test_blurred_boundaries_may_help_but_not_harm():
         assert about(findings(runs(cells)), "just as well").verdict == f"{verdict}, as far as tested"
 
 
+@pytest.mark.parametrize(("lead_on_class", "verdict"), [(0.1, "holds"), (0.04, "does not hold")])
+def test_the_lead_over_the_other_methods_must_be_largest_on_class_split(lead_on_class, verdict):
+    cells = {}
+    for split, lead in (("permutation", -0.02), ("rotation", 0.05), ("class", lead_on_class)):
+        cells |= {("disjoint", "mnist", split, method): (0.6, 0.1) for method in ("sgd", "sgd_lr_adapt", "ta_agem")}
+        cells["disjoint", "mnist", split, "bgd"] = (0.7, 0.1)
+        cells["disjoint", "mnist", split, "ta_ogd"] = (0.7 + lead, 0.1)
+    finding = about(findings(runs(cells)), "largest on class split")
+    assert finding.verdict == f"{verdict}, as far as tested"
+    assert finding.tested[0].numbers == f"MNIST: permutation -0.020, rotation +0.050, class {lead_on_class:+.3f}"
+    del cells["disjoint", "mnist", "rotation", "sgd"]  # a rival that is missing might have been the best
+    assert about(findings(runs(cells)), "largest on class split").verdict == "not tested"
+
+
 def test_continuous_is_compared_with_disjoint():
     cells = {("disjoint", "svhn", "class", "sgd"): (0.76, 0.1), ("continuous", "svhn", "class", "sgd"): (0.70, 0.1)}
-    finding = about(findings(runs(cells)), "Continuous change")
+    finding = about(findings(runs(cells)), "Continuous change", "average")
     assert finding.verdict == "does not hold, as far as tested"
     assert [part.numbers for part in finding.parts if part.holds is not None] == [
         "SVHN class: SGD 0.701, disjoint 0.761"
@@ -149,7 +169,16 @@ def test_what_the_memory_keeps():
 
     def verdicts(with_clusters, random):
         found = findings(empty, {("clustering", 1.0): [with_clusters], ("random", 1.0): [random]})
-        return about(found, "With clustering").verdict, about(found, "With random").verdict
+        return tuple(about(found, words).verdict for words in ("greater variety", "With clustering", "With random"))
 
-    assert verdicts(clustered, forgot) == ("holds", "holds")
-    assert verdicts(forgot, clustered) == ("does not hold", "does not hold")
+    assert verdicts(clustered, forgot) == ("holds", "holds", "holds")
+    assert verdicts(forgot, clustered) == ("does not hold", "does not hold", "does not hold")
+
+
+def test_variety_counts_tasks_by_their_shares():
+    even, uneven = memory(*[[4, 4, 4]] * 4), memory(*[[10, 1, 1]] * 4)
+    found = findings(pd.DataFrame(columns=COLUMNS), {("clustering", 1.0): [even], ("random", 1.0): [uneven]})
+    # exp(entropy): 3 for equal shares; for 10, 1, 1 of 12 it is 12 / 10**(10/12)
+    assert [part.numbers for part in about(found, "greater variety").parts] == [
+        f"seed 0: 3.00 tasks, {12 / 10 ** (10 / 12):.2f} with random assignment"
+    ]

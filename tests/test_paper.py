@@ -295,7 +295,8 @@ def test_paper_against_itself():
     assert cells.loc[cells["bold"]].groupby(KEY[:4]).ngroups == 90
     assert agreement(cells, at_paper_settings=True) == (
         "of 540 cells 540 were run at paper settings, 540 within 0.01, 540 within 0.03, 540 within 0.05; "
-        "the winner agrees in 90 of 90 columns"
+        "the winner agrees in 90 of the 90 columns (of 90: dataset, split, experiment, metric) where all "
+        "task-agnostic methods were run"
     )
 
 
@@ -340,7 +341,10 @@ def test_not_run_and_reasons():
     assert set(missing["reason"]) == {"SVHN could not be had"}
     assert (cells.loc[cells["dataset"] == "mnist", "reason"] == "").all()
     assert "of 540 cells 432 were run" in agreement(cells, True)
-    assert agreement(cells, True).endswith("the winner agrees in 72 of 72 columns")
+    assert agreement(cells, True).endswith(
+        "the winner agrees in 72 of the 72 columns (of 90: dataset, split, experiment, metric) where all "
+        "task-agnostic methods were run"
+    )
 
 
 def test_nothing_run_at_all():
@@ -376,7 +380,7 @@ def test_agreement_tells_of_missing_seeds_and_incomplete_columns():
     runs = runs[(runs["method"] != "sgd") | (runs["dataset"] != "mnist")]
     cells = make_cells(runs)
     assert counts(cells)["columns"] == 90 - 18
-    assert agreement(cells, True).endswith(f"({540 - 18} cells have fewer than 5 runs)")
+    assert agreement(cells, True).endswith(f"; {540 - 18} cells have fewer than 5 runs")
 
 
 def test_what_the_paper_does_not_have_stands_beside_it_and_is_not_judged():

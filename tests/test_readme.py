@@ -39,7 +39,8 @@ def test_every_printed_command_makes_the_runs_that_it_stands_beside(monkeypatch)
         with pytest.raises(SystemExit):
             command_line.main(options.split())
         name, seeds = asked.pop()
-        assert len(set(stored[name]) & set(seeds)) == int(runs), options
+        assert set(stored[name]) == set(seeds), options
+        assert len(seeds) == int(runs), options
 
 
 def test_reference_runs_say_where_they_come_from():

@@ -25,6 +25,7 @@ import pytest
 from test_results import assert_same
 
 from tacl_lib import reproduce
+from tacl_lib.evidence import PAGE
 from tacl_lib.experiments import run
 from tacl_lib.experiments.grid import all_jobs, study_jobs
 from tacl_lib.experiments.profiles import PROFILES, profile_named
@@ -197,6 +198,15 @@ def test_the_report_needs_nothing_but_itself(story):
     anchors = set(re.findall(r'href="#([^"]+)"', page))
     assert anchors
     assert anchors <= set(re.findall(r'\bid="([^"]+)"', page))
+
+
+def test_the_report_contains_the_page_of_evidence(story):
+    report = html.unescape((story.build / "report.html").read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8")
+    for title in re.findall(r"^## (.*)$", page, re.MULTILINE):
+        assert f"<h3>{title}</h3>" in report
+    for command in re.findall(r"`(--dataset [^`]*)`", page):
+        assert f"<code>{command}</code>" in report
 
 
 def test_the_report_says_that_it_is_reduced_and_what_is_missing(story):

@@ -78,7 +78,9 @@ def caption(found: dict) -> str:
     return (
         f"Run-steps per second with one thread, {found['runs']} stacked runs, {sizes}, batches of {found['batch']} "
         f"({found['images']}): an earlier version of the engine (commit {found['before']}) and commit {found['now']}, "
-        f"in turns on one machine ({where['cpu']}, torch {where['versions']['torch']}, {where['date']}). "
+        f"in turns on one machine ({where['cpu']}, torch {where['versions']['torch']}, {where['date']}; "
+        f"load of the machine before: {where['load_before']}). A ratio is the median of those within a round, and not "
+        "the quotient of the two medians beside it. "
         f"`python -m tacl_lib.bench.versions {found['before']}` measures them again."
     )
 

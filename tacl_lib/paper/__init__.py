@@ -1,7 +1,8 @@
 """What the paper printed, as data, and our results set beside it."""
 
-from tacl_lib.paper.claims import Finding, findings, published_runs
+from tacl_lib.paper.claims import findings
 from tacl_lib.paper.compare import PAPER_RUNS, TOLERANCE, VERDICTS, agreement, counts, make_cells
+from tacl_lib.paper.judging import Finding, published_runs
 from tacl_lib.paper.published import (
     CITATION,
     DATASETS,

@@ -84,15 +84,24 @@ def counts(cells: pd.DataFrame) -> dict[str, int]:
     cells = cells[cells["paper"].notna()]
     was_run = cells[cells["runs"] > 0]
     near = {f"within_{limit}": int((was_run["difference"].abs() <= limit).sum()) for limit in (0.01, 0.03, 0.05)}
-    judged = agreeing = 0
+    judged = agreeing = columns = 0
     for (experiment, metric, *_), column in cells.groupby(COLUMN, sort=False):
+        columns += 1
         column = column[~column["method"].map(is_task_aware)]
         rivals = {method for method in methods_in(experiment) if not is_task_aware(method)}
         if set(column.loc[column["ours"].notna(), "method"]) == rivals:
             judged += 1
             agreeing += bool(_winners(column, "ours", metric) & _winners(column, "paper", metric))
     short = int((was_run["runs"] < PAPER_RUNS).sum())
-    return {"cells": len(cells), "run": len(was_run), "short": short, **near, "columns": judged, "agree": agreeing}
+    return {
+        "cells": len(cells),
+        "run": len(was_run),
+        "short": short,
+        **near,
+        "all_columns": columns,
+        "columns": judged,
+        "agree": agreeing,
+    }
 
 
 def agreement(cells: pd.DataFrame, at_paper_settings: bool) -> str:
@@ -108,9 +117,10 @@ def agreement(cells: pd.DataFrame, at_paper_settings: bool) -> str:
     line = (
         f"of {n['cells']} cells {n['run']} were run at paper settings, {n['within_0.01']} within 0.01, "
         f"{n['within_0.03']} within 0.03, {n['within_0.05']} within 0.05; "
-        f"the winner agrees in {n['agree']} of {n['columns']} columns"
+        f"the winner agrees in {n['agree']} of the {n['columns']} columns (of {n['all_columns']}: dataset, split, "
+        "experiment, metric) where all task-agnostic methods were run"
     )
-    return line + (f" ({n['short']} cells have fewer than {PAPER_RUNS} runs)" if n["short"] else "")
+    return line + (f"; {n['short']} cells have fewer than {PAPER_RUNS} runs" if n["short"] else "")
 
 
 def _with_unpublished(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

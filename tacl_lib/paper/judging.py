@@ -1,0 +1,131 @@
+"""How a claim is judged: its parts, the results that decide them, and the comparisons that claims are made of.
+
+"Clearly" and "significantly" are Welch's test over runs at 99% (the paper gives the confidence, not the test); words
+such as "comparable" or "on par" get a limit, and differences are judged as printed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import pandas as pd
+
+from tacl_lib.metrics import not_worse
+from tacl_lib.paper.published import DATASETS, METHODS, METRICS, published
+
+_DIGITS = 3  #: that are printed
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that a claim says."""
+
+    holds: bool | None  #: None: not tested, as runs are missing or diverged
+    numbers: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim and what became of it."""
+
+    claim: str
+    parts: tuple[Part, ...]
+
+    @property
+    def tested(self) -> list[Part]:
+        return [part for part in self.parts if part.holds is not None]
+
+    @property
+    def verdict(self) -> str:
+        held = [part.holds for part in self.tested]
+        if not held:
+            return "not tested"
+        word = "holds" if all(held) else "holds in part" if any(held) else "does not hold"
+        return word if len(held) == len(self.parts) else f"{word}, as far as tested"
+
+    @property
+    def count(self) -> str:
+        """How many parts hold, of how many."""
+        held = sum(bool(part.holds) for part in self.parts)
+        return f"{held} of {len(self.tested)} tested, {len(self.parts)} in all"
+
+
+class Results:
+    """Results over runs by cell. runs: `Store.summaries` of the paper's profile."""
+
+    def __init__(self, runs: pd.DataFrame):
+        keys = ["experiment", "dataset", "split", "method"]
+        self._groups = {key: group for key, group in runs.groupby(keys, sort=False)}
+
+    def values(self, dataset: str, split: str, method: str, metric="average_accuracy", experiment="disjoint"):
+        """One number per run; empty where nothing was run, or where a run diverged: that is no number to compare."""
+        group = self._groups.get((experiment, dataset, split, method))
+        values = [] if group is None else list(group[metric])
+        return values if all(map(isfinite, values)) else []
+
+    def mean(self, *cell: str, **of: str) -> float | None:
+        values = self.values(*cell, **of)
+        return sum(values) / len(values) if values else None
+
+
+def published_runs() -> pd.DataFrame:
+    """The paper's numbers in the form of runs: two of each cell without any spread."""
+    wide = published().pivot(index=["experiment", "dataset", "split", "method"], columns="metric", values="value")
+    return pd.concat([wide.reset_index().assign(seed=seed) for seed in range(2)], ignore_index=True)
+
+
+def significantly_better(
+    results: Results, dataset: str, split: str, method: str, rival: str, metric: str = "average_accuracy"
+) -> Part:
+    """One method against another in one column."""
+    cells = [results.values(dataset, split, m, metric=metric) for m in (method, rival)]
+    ours, theirs = map(_mean, cells)
+    numbers = f"{DATASETS[dataset]} {split}: {METHODS[method]} {ours}, {METHODS[rival]} {theirs}"
+    return Part(_alone_at_the_top(cells, metric) == 0 if _can_be_tested(cells) else None, numbers)
+
+
+def significantly_best(results: Results, dataset: str, split: str, method: str, among: tuple[str, ...]) -> Part:
+    """The method is best, and no other is as good by Welch's test."""
+    cells = [results.values(dataset, split, name) for name in among]
+    numbers = f"{DATASETS[dataset]} {split}: "
+    numbers += ", ".join(f"{METHODS[name]} {_mean(cell)}" for name, cell in zip(among, cells, strict=True))
+    return Part(_alone_at_the_top(cells) == among.index(method) if _can_be_tested(cells) else None, numbers)
+
+
+def near(
+    results: Results,
+    left: tuple,
+    right: tuple,
+    limit: float,
+    experiment: str = "disjoint",
+    metric: str = "average_accuracy",
+    or_higher: bool = False,
+) -> Part:
+    """Two cells within a limit; ``experiment`` is that of the left one. or_higher: the left one may be far above."""
+    one, other = results.mean(*left, experiment=experiment, metric=metric), results.mean(*right, metric=metric)
+    names = f"{METHODS[left[2]]} {number(one)}, "
+    names += f"disjoint {number(other)}" if experiment != "disjoint" else f"{METHODS[right[2]]} {number(other)}"
+    numbers = f"{DATASETS[left[0]]} {left[1]}: {names}"
+    if None in (one, other):
+        return Part(None, numbers)
+    difference = round(round(one, _DIGITS) - round(other, _DIGITS), _DIGITS)
+    return Part(abs(difference) <= limit or (or_higher and difference > 0), numbers)
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.{_DIGITS}f}"
+
+
+def _can_be_tested(cells: Sequence[Sequence[float]]) -> bool:
+    """A single run has no deviation, so nothing can be said of significance."""
+    return all(len(cell) >= 2 for cell in cells)
+
+
+def _alone_at_the_top(cells: Sequence[Sequence[float]], metric: str = "average_accuracy") -> int | None:
+    """Which of the cells is significantly better than each of the others; None if none is."""
+    among_the_best = not_worse(cells, higher_is_better=METRICS[metric].higher_is_better)
+    return among_the_best.index(True) if sum(among_the_best) == 1 else None
+
+
+def _mean(values: Sequence[float]) -> str:
+    return number(sum(values) / len(values) if values else None)
