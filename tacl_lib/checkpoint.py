@@ -45,9 +45,17 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return None
         try:
+            content = io.BytesIO(self.path.read_bytes())
+        except OSError as error:  # rights, or a disk that is away: the file itself may be good
+            raise TaclError(f"the checkpoint {self.path} cannot be read ({error.strerror}); try again.") from error
+        try:
             # Tensors and plain values only: nothing in the file is executed.
-            content = torch.load(self.path, map_location=device, weights_only=True)
+            content = torch.load(content, map_location=device, weights_only=True)
             owner, state = content["of"], content["state"]
+        except torch.cuda.OutOfMemoryError as error:
+            raise TaclError(
+                f"the checkpoint {self.path} does not fit into the GPU's free memory; free some."
+            ) from error
         except Exception as error:
             aside = self.path.with_suffix(".damaged")
             self.path.replace(aside)

@@ -30,7 +30,7 @@ class CompiledNoise(NoisyWeights):
         self.step, self._calls = step, [0] * len(self.seeds)
 
     def normal(self, run: int, tensor: torch.Tensor) -> None:
-        philox.fill(tensor.view(-1).numpy(), self._generators[run], self.step, self._calls[run])
+        philox.fill(tensor.view(-1).numpy(), self._sources[run], self.step, self._calls[run])
         self._calls[run] += 1
 
     def expectations(self, mean: Network, std: torch.Tensor, x, y, weight: float, passes: int):
@@ -43,7 +43,7 @@ class CompiledNoise(NoisyWeights):
             images = x[run].numpy()
             same = (images == images[0]).all(0)
             inputs = images, np.flatnonzero(~same), np.flatnonzero(same & (images[0] != 0))
-            random = self._generators[run], self.step
+            random = self._sources[run], self.step
             variance = forward(means, stds, noise, units, *inputs, spread, *random)
             loss, delta = cross_entropy(torch.from_numpy(units[-1]), y[run].expand(passes, -1), weight)
             backward(means, stds, noise, units, *inputs, spread, variance, delta.numpy(), sums, noise_sums, *random)
@@ -63,5 +63,5 @@ class CompiledNoise(NoisyWeights):
             self._for, self._made = (sizes, count, passes), (noise, units, np.empty((passes, sizes[1]), np.float32))
         return self._made
 
-    def _random_numbers(self, device: torch.device | str) -> list:
+    def _make_sources(self, device: torch.device | str) -> list:
         return [generator(seed, "noise").integers(2**32, size=2, dtype=np.uint32) for seed in self.seeds]

@@ -96,13 +96,13 @@ class GradientPool:
         """
         run, scale = self._run, self._scale()
         k = self.gram[run, place] * scale * scale[run, place].unsqueeze(1)
-        k[run, place] = 0.0
+        k.scatter_(1, place.unsqueeze(1), 0.0)  # k[run, place] = 0.0 waits for a GPU in some versions of torch
         k = k.unsqueeze(1)  # rows ``[R, 1, capacity]``, as in `coefficients`
         m = self.inverse[run, place].unsqueeze(1)
         m_ii = m[run, :, place].unsqueeze(2)
         w = torch.bmm(k, self.inverse) - m * (torch.bmm(k, m.mT) / m_ii)
         s = 1 + TOLERANCE - torch.bmm(k, w.mT)
-        w[run, :, place] = -1.0
+        w.scatter_(2, place.view(-1, 1, 1), -1.0)
         self.inverse.baddbmm_(torch.cat([-m / m_ii, w / s], 1).mT, torch.cat([m, w], 1))
 
     def owe(self, coefficients: torch.Tensor) -> None:
@@ -139,7 +139,7 @@ class GradientPool:
         run = self._run
         leaving = Gradient(*([tensor[run, place].unsqueeze(1) for tensor in part] for part in self.members))
         self.network.add(scaled(leaving, self.owed[run, place].unsqueeze(1)), 1.0)
-        self.owed[run, place] = 0.0
+        self.owed.scatter_(1, place.unsqueeze(1), 0.0)
         coming = candidate.along.clone()
         coming[run, place] = candidate.square
 
@@ -189,9 +189,10 @@ class GradientPool:
         }
 
     def load_state(self, state: dict) -> None:
-        self.members = Gradient(state["inputs"], state["deltas"])
-        self.gram, self.owed, self.capacity = state["gram"], state["owed"], state["owed"].shape[1]
-        self.inverse, self._replaced = state["inverse"], state["replaced"]
+        # Copies, as the pool changes its tensors in place; new ones, as OGD's capacity grows.
+        self.members = Gradient(*([tensor.clone() for tensor in state[part]] for part in ("inputs", "deltas")))
+        self.gram, self.owed, self.inverse = (state[name].clone() for name in ("gram", "owed", "inverse"))
+        self.capacity, self._replaced = self.owed.shape[1], state["replaced"]
 
     def _forward(self, x: torch.Tensor, dtype: torch.dtype = torch.float32):
         """Like `Network.forward`, through W + Aᵀ diag(owed) D; also x Aᵀ + 1 of each layer ``[R, n, capacity]``.

@@ -110,7 +110,7 @@ class Network:
         return inputs, out
 
     def check_batch(self, x: torch.Tensor, y: torch.Tensor) -> None:
-        """Samples must be ``[R, n, features]``, labels ``[R, n]``. Looks at shapes only: the device is not asked."""
+        """Samples must be ``[R, n, features]``, labels ``[R, n]``. Values are not looked at: that asks the device."""
         self._check_samples(x)
         if y.shape != x.shape[:2]:
             raise TaclError(f"labels must have the shape {list(x.shape[:2])} like the samples, not {list(y.shape)}.")
@@ -120,6 +120,8 @@ class Network:
             raise TaclError(
                 f"samples must have the shape [{self.runs} runs, n, {self.sizes[0]} features], not {list(x.shape)}."
             )
+        if x.dtype != self.flat.dtype:
+            raise TaclError(f"samples must be {self.flat.dtype} like the weights, not {x.dtype}: give x.float().")
 
     def backward(self, inputs: list[torch.Tensor], delta: torch.Tensor) -> list[torch.Tensor]:
         """Derivatives by every layer's output, from those by the logits, ``delta [R, n, classes]``."""

@@ -8,6 +8,9 @@ from numba import njit
 
 from tacl_lib import philox
 
+#: To be raised with every change of `philox`: its code is compiled into the loops below, but the cache of compiled
+#: loops only notices changes of this file.
+PHILOX_VERSION = 1
 DRAWN_ROWS = 8  #: rows of a weight matrix that are drawn and used in one go
 SUMMED_ROWS = 32  #: rows of a weight matrix whose sums are made in one go
 

@@ -11,23 +11,23 @@ from tacl_lib.randomness import generator
 class NoisyWeights:
     """Draws of R networks around their means, and the sums of their gradients g and of g ε. Any device.
 
-    The noise of a run depends on its seed and the step alone: it is the same alone or in a stack, and a
+    The noise of a run depends on its seed, the step and the batch alone: it is the same alone or in a stack, and a
     resumed run needs no generator state.
     """
 
     def __init__(self, seeds: Sequence[int], device: torch.device | str = "cpu"):
         self.seeds, self._buffers = tuple(seeds), torch.empty(0, 0)
-        self._generators = self._random_numbers(device)
+        self._sources = self._make_sources(device)
         self.begin(0)
 
     def begin(self, step: int) -> None:
         """Start the noise of a step."""
-        for seed, random in zip(self.seeds, self._generators, strict=True):
+        for seed, random in zip(self.seeds, self._sources, strict=True):
             random.manual_seed(int(generator(seed, "noise", step).integers(2**63)))
 
     def normal(self, run: int, tensor: torch.Tensor) -> None:
         """Fill a contiguous float32 tensor with the next numbers N(0, 1) of a run."""
-        tensor.normal_(generator=self._generators[run])
+        tensor.normal_(generator=self._sources[run])
 
     def expectations(
         self,
@@ -83,7 +83,7 @@ class NoisyWeights:
                 self._buffers = torch.zeros(count, len(like), device=like.device)
         return tuple(buffer[: len(like)] for buffer in self._buffers)
 
-    def _random_numbers(self, device: torch.device | str) -> list:
+    def _make_sources(self, device: torch.device | str) -> list:
         return [torch.Generator(device) for _ in self.seeds]
 
 

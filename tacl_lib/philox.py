@@ -3,6 +3,7 @@
 Number i of call c in step s of a run is a function of (the run's key, s, c, i): there is no state to keep, and
 the loop has no order, so a processor makes sixteen numbers at once. It takes a fifth of the time of torch's
 ``normal_`` (which spends most of it on the uniform numbers of a Mersenne twister), and BGD needs a million a step.
+Whoever changes a number here raises ``PHILOX_VERSION`` in `noise_kernels`.
 """
 
 import math

@@ -18,12 +18,12 @@ import torch
 from tacl_lib.network import Network
 from tacl_lib.rows import Rows
 
-#: After so many steps everything is computed anew, so that rounding does not add up.
+#: After so many steps what comes out of the layer is computed anew, so that rounding does not add up.
 RENEWAL = 1000
 
 
 class SamplePool:
-    """Keeps up with samples ``x [R, capacity, features]``; empty places hold zeros and are never asked for."""
+    """Keeps up with samples ``x [R, capacity, features]``; empty places hold zeros and count with weight 0."""
 
     def __init__(self, network: Network, x: torch.Tensor):
         self.network, self.x = network, x
@@ -32,7 +32,7 @@ class SamplePool:
         self.owed = x.new_zeros(runs, capacity, width)  #: d of every sample
         self.out = x.new_empty(runs, capacity, width)  #: h
         self.rows = Rows(runs, x.device)
-        self._steps = 0  # since everything was computed anew
+        self._steps = 0  # since ``out`` was computed anew
         self._renew()
 
     def along(self, x: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,8 @@ import hashlib
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -56,9 +57,9 @@ def train(
     if state is not None:
         try:
             training.load_state(state)
-        except KeyError as error:
+        except (KeyError, RuntimeError, TaclError) as error:  # something is missing, or of another shape, or odd
             raise TaclError(
-                f"the checkpoint {checkpoint} is of another version of the kit (it has no {error}); delete it, and "
+                f"the checkpoint {checkpoint} is of another version of the kit or of other settings; delete it, and "
                 "the run starts from the beginning."
             ) from error
     elif checkpoint is not None:
@@ -73,16 +74,25 @@ def train(
             disable=not progress,
             mininterval=0.5,
         ) as bar,
-        torch.inference_mode(learner.inference),
+        _inference_mode(learner),
     ):
         training.run(file, signals, bar)
-    if learner.inference:  # tensors made in that mode could not be changed outside of it
-        learner.load_state(_copied(learner.state()))
     records = training.records(info)
     if deliver is not None:
         deliver(records)
     file.remove()
     return records
+
+
+@contextmanager
+def _inference_mode(learner: Learner) -> Iterator[None]:
+    """Torch's inference mode, if the learner allows it; however it ends, the learner can be used afterwards."""
+    try:
+        with torch.inference_mode(learner.inference):
+            yield
+    finally:
+        if learner.inference:  # tensors made in that mode could not be changed outside of it
+            learner.load_state(_copied(learner.state()))
 
 
 def _copied(state: object) -> object:

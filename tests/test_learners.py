@@ -51,6 +51,8 @@ SMALL = {
     "bgd": {"passes": 3, "std_init": 0.1},
     "bgd_local": {"passes": 3, "std_init": 0.1},
 }
+#: every learner, and once more those that keep a pool of samples where the reference batch is large enough for it
+VARIANTS = [*((name, {}) for name in SMALL), *((name, {"reference_batch": 6}) for name in ("agem", "ta_agem"))]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -323,6 +325,45 @@ def test_ta_agem_is_the_oracle(reference_batch, sampling_rate, pool_per_class):
         assert [bool(step.projected[run]) for step in steps] == expected.projected
         assert 0 < sum(expected.projected) < STEPS
         assert len({row for row in rows[run] if row is not None}) == BATCH  # every position gets chosen
+
+
+def test_without_a_hidden_layer_ta_agem_is_the_oracle():
+    batches, learner = stream(), make_learner("ta_agem", network(sizes=(SIZES[0], SIZES[-1])), rate=0.1, clusters=3)
+    found = [(oracle.Run(), models.build(*lists(learner.network, run))) for run in range(RUNS)]
+    for x, y in batches:
+        store, filled = learner.memory.store, learner.memory.filled
+        for run, (said, model) in enumerate(found):
+            there = filled[run].nonzero().flatten().tolist()
+            samples = [(store.x[run, place].numpy(), int(store.y[run, place])) for place in there]
+            oracle._agem_step(model, said, x[run].numpy(), y[run].numpy(), 0.1, samples)
+        learner.step(x, y)
+    for run, (said, model) in enumerate(found):
+        expected = models.flat_parameters(model).numpy()
+        assert np.abs(settled(learner)[run] - expected).max() < 1e-4 * np.abs(expected).max()
+        assert 0 < sum(said.projected) < STEPS
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("name", ["agem", "ta_agem"])
+def test_a_reference_batch_that_is_learnt_too_well_leaves_the_gradient_as_it_is(name):
+    """Its gradient is some 1e-26, and the square of it 0 in float32; the quotient must not be infinite."""
+    x, y = stream(1)[0]
+    learner, plain = make(name), make("sgd")
+    sure, other = torch.zeros_like(y), torch.ones_like(y)
+    if name == "agem":
+        learner.end_task(x, sure)
+    else:
+        for _ in range(8):
+            learner.step(x, sure)
+    for one in (learner, plain):
+        one.tested().flat.copy_(network().flat)
+        one.network.biases[-1][:, :, 0] = 60.0
+    if learner.pool:
+        learner.pool.settle()  # as the weights were changed behind its back
+    step = learner.step(x, other)
+    plain.step(x, other)
+    assert step.projected.all()  # the two gradients do conflict
+    np.testing.assert_allclose(settled(learner), settled(plain), atol=1e-6)
 
 
 @pytest.mark.parametrize("adapt_rate", [False, True])
@@ -687,14 +728,14 @@ def drive(learner, batches, runs=slice(None), start=0):
     return steps
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_stack_is_each_run_alone(name):
+@pytest.mark.parametrize(("name", "changes"), VARIANTS)
+def test_a_stack_is_each_run_alone(name, changes):
     batches = stream(20)
-    stack = make(name)
+    stack = make(name, **changes)
     steps = drive(stack, batches)
     weights = settled(stack)
     for run, seed in enumerate(SEEDS):
-        alone = make(name, [seed])
+        alone = make(name, [seed], **changes)
         alone_steps = drive(alone, batches, slice(run, run + 1))
         scale = np.abs(weights[run]).max()
         assert np.abs(settled(alone)[0] - weights[run]).max() < 1e-5 * scale
@@ -726,16 +767,17 @@ def tensors(state):
     return {(): state}
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(("name", "changes"), VARIANTS)
 @pytest.mark.parametrize("cut", [1, 15])
-def test_a_resumed_learner_goes_on_bit_for_bit(name, cut):
+def test_a_resumed_learner_goes_on_bit_for_bit(name, changes, cut, monkeypatch):
     """Through a file to a fresh learner of other first weights; 15: after two ends of tasks, with sums owed."""
+    monkeypatch.setattr(sample_pool, "RENEWAL", 9)  # so that a count which is not resumed shows
     batches = stream(30)
-    learner = make(name)
+    learner = make(name, **changes)
     drive(learner, batches[:cut])
-    if name in ("ogd", "ta_ogd") and cut == 15:
+    if (name in ("ogd", "ta_ogd") or changes) and cut == 15:
         assert learner.pool.owed.any()
-    fresh = make(name)
+    fresh = make(name, **changes)
     fresh.network.flat.normal_(generator=torch.Generator().manual_seed(0))
     fresh.load_state(through_a_file(learner.state()))
     one, two = drive(learner, batches[cut:], start=cut), drive(fresh, batches[cut:], start=cut)
@@ -746,6 +788,30 @@ def test_a_resumed_learner_goes_on_bit_for_bit(name, cut):
     for key, value in left.items():
         assert torch.equal(torch.as_tensor(value), torch.as_tensor(right[key])), key
     assert torch.equal(learner.tested().flat, fresh.tested().flat)
+
+
+@pytest.mark.parametrize("name", ["agem", "ta_agem"])
+def test_a_state_with_a_pool_is_refused_without_one(name):
+    """What the pool owes to the weights would be lost."""
+    pooled, plain = make(name, reference_batch=6), make(name)
+    for learner in (pooled, plain):
+        drive(learner, stream(15))
+    assert pooled.pool is not None
+    assert plain.pool is None
+    says(lambda: plain.load_state(pooled.state()), "another reference batch", "start from the beginning")
+    says(lambda: make(name, reference_batch=6).load_state(plain.state()), "another reference batch")
+
+
+@pytest.mark.parametrize(("name", "changes"), VARIANTS)
+def test_two_learners_with_one_state_do_not_share_it(name, changes):
+    batches = stream(30)
+    learner, other = make(name, **changes), make(name, **changes)
+    drive(learner, batches[:15])
+    other.load_state(learner.state())
+    before = deepcopy(tensors(learner.state()))
+    drive(other, batches[15:], start=15)
+    for key, value in tensors(learner.state()).items():
+        assert torch.equal(torch.as_tensor(value), torch.as_tensor(before[key])), key
 
 
 @pytest.mark.parametrize("name", ["ta_ogd", "ta_agem", "agem"])
@@ -804,6 +870,18 @@ def test_a_rate_must_be_positive(name, value):
         ("bgd", {"std_init": 0}, ["std_init", 0]),
         ("bgd_local", {"std_init": -1}, ["std_init", -1]),
         ("bgd", {"batch_loss": "median"}, ["batch_loss", "'median'", "sum", "mean"]),
+        ("agem", {"samples_per_task": None}, ["samples_per_task of agem must be a whole number, not None"]),
+        ("agem", {"reference_batch": 2.5}, ["reference_batch of agem must be a whole number or None, not 2.5"]),
+        ("bgd", {"passes": None}, ["passes of bgd must be a whole number, not None"]),
+        ("bgd", {"passes": 2.5}, ["passes", "a whole number, not 2.5"]),
+        ("sgd", {"rate": None}, ["rate of sgd must be a number, not None"]),
+        ("sgd", {"rate": "fast"}, ["rate of sgd must be a number, not 'fast'"]),
+        ("ta_ogd", {"clusters": "ten"}, ["clusters of ta_ogd must be a whole number, not 'ten'"]),
+        ("ta_agem", {"clusters": 2.5}, ["clusters", "a whole number or None, not 2.5"]),
+        ("ta_agem", {"cluster_size": True}, ["cluster_size", "a whole number, not True"]),
+        ("ta_agem", {"sampling_rate": None}, ["sampling_rate", "a number, not None"]),
+        ("ta_agem", {"pool_per_class": 1}, ["pool_per_class", "True or False, not 1"]),
+        ("ta_agem", {"policy": None}, ["policy", "a word, not None"]),
     ],
     ids=lambda value: str(value) if isinstance(value, dict | str) else "",
 )
@@ -826,6 +904,14 @@ def prepared(name):
 @pytest.mark.parametrize("shape", [(RUNS, BATCH, 11), (RUNS, BATCH), (2, BATCH, 12)], ids=str)
 def test_samples_of_a_wrong_shape_are_refused(name, shape):
     says(lambda: prepared(name).step(torch.zeros(shape), torch.zeros(RUNS, BATCH, dtype=torch.int64)), "samples")
+
+
+@pytest.mark.parametrize(("name", "changes"), VARIANTS)
+def test_samples_of_another_type_are_refused(name, changes):
+    x, y = stream(1)[0]
+    learner = make(name, **changes)
+    drive(learner, stream(8))
+    says(lambda: learner.step(x.double(), y), "samples must be torch.float32", "torch.float64", "x.float()")
 
 
 @pytest.mark.parametrize("name", SMALL)

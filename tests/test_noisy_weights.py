@@ -180,6 +180,6 @@ def test_a_cpu_has_compiled_noise():
 
 
 def test_keys_of_runs_differ():
-    keys = CompiledNoise((0, 1, 2))._generators
+    keys = CompiledNoise((0, 1, 2))._sources
     assert len({tuple(key) for key in keys}) == 3
     assert np.array_equal(keys[1], generator(1, "noise").integers(2**32, size=2, dtype=np.uint32))

@@ -327,6 +327,19 @@ def test_a_trained_learner_can_be_used_outside_of_the_loop(name):
     assert not torch.equal(learner.tested().flat, trained)
 
 
+@pytest.mark.parametrize("name", SMALL)
+def test_a_learner_can_be_used_after_an_interruption(name):
+    """Stop in a notebook, then look at what has been learnt and go on by hand; a task has ended before."""
+    learner, stream = make(name)
+    batch = next(stream.batches(stream.epochs[0]))
+    send_before(learner, stream.steps - 2, signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        quiet(learner, stream)
+    trained = learner.tested().flat.clone()
+    learner.step(batch.x, batch.y)
+    assert not torch.equal(learner.tested().flat, trained)
+
+
 def _tensors(state):
     """All tensors in a state."""
     if isinstance(state, torch.Tensor):
@@ -575,7 +588,7 @@ def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(tmp_path):
     del content["state"]["learner"]["pool"]
     torch.save(content, file)
     learner, stream = make(epochs=3)
-    with pytest.raises(TaclError, match=r"of another version of the kit \(it has no 'pool'\); delete it") as caught:
+    with pytest.raises(TaclError, match="of another version of the kit or of other settings; delete it") as caught:
         quiet(learner, stream, checkpoint=file)
     assert str(file) in one_sentence(caught)
 
@@ -610,6 +623,31 @@ def test_a_damaged_checkpoint_is_set_aside(damage, tmp_path):
     assert "starts from the beginning" in str(caught[0].message)
     assert contents(records, learner) == uninterrupted("ta_agem")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("training.damaged", bad)]
+
+
+def test_a_checkpoint_that_cannot_be_read_just_now_is_left_alone(tmp_path, monkeypatch):
+    """Rights, or a network disk that is away: the file may be good, and hours of work."""
+    file = tmp_path / "training.pt"
+    stopped_at(7, file)
+    good = file.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(file), "read_bytes", lambda path: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        with pytest.raises(TaclError, match="cannot be read \\(Input/output error\\); try again") as caught:
+            quiet(*make(epochs=3), checkpoint=file)
+    one_sentence(caught)
+    assert file.read_bytes() == good
+    learner, stream = make(epochs=3)
+    assert contents(quiet(learner, stream, checkpoint=file), learner) == uninterrupted("ta_agem")
+
+
+@pytest.mark.parametrize("change", [{"reference_batch": 1}, {"clusters": 5}], ids=str)
+def test_a_checkpoint_of_other_settings_is_refused_in_one_sentence(change, tmp_path):
+    """Without ``info`` the file does not say its settings, but what it holds does not fit."""
+    file = tmp_path / "training.pt"
+    stopped_at(7, file)
+    with pytest.raises(TaclError, match="training.pt is of another version of the kit or of other settings") as caught:
+        quiet(*make(epochs=3, **change), checkpoint=file)
+    one_sentence(caught)
 
 
 def test_a_checkpoint_with_code_inside_is_not_executed(tmp_path):

@@ -4,7 +4,7 @@ import torch
 
 from tacl_lib.errors import TaclError
 from tacl_lib.learners.base import Step, TaskAwareLearner, check_positive, register
-from tacl_lib.learners.reference import agem_step, draw, pool_for, pooled_agem_step
+from tacl_lib.learners.reference import agem_step, draw, load_pool, pool_for, pool_state, pooled_agem_step
 from tacl_lib.network import Network
 from tacl_lib.randomness import Uniforms
 from tacl_lib.rows import Rows
@@ -79,12 +79,11 @@ class Agem(TaskAwareLearner):
         return self.network
 
     def state(self) -> dict:
-        pool = self.pool.state() if self.pool else {}
+        pool = pool_state(self.pool)
         return super().state() | {"x": self.memory_x, "y": self.memory_y, "pool": pool, "steps": self.steps}
 
     def load_state(self, state: dict) -> None:
         super().load_state(state)
         self._remember(state["x"], state["y"])
-        if self.pool:
-            self.pool.load_state(state["pool"])
+        load_pool(self.pool, state["pool"])
         self.steps = state["steps"]

@@ -2,7 +2,7 @@
 
 import inspect
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 
@@ -91,25 +91,40 @@ def make_learner(name: str, network: Network, **settings) -> Learner:
     for setting in settings:
         if setting not in known:
             raise unknown_name(f"setting of {name}", setting, known)
-        _check_kind(name, setting, settings[setting], known[setting])
+        _check_kind(name, setting, settings[setting])
     return LEARNERS[name](network, **settings)
 
 
-def _check_kind(learner: str, setting: str, value: object, default: object) -> None:
-    """A setting must be of the kind of its default: a number, a word, or yes or no."""
-    for kind, types in (("True or False", bool), ("a number", (int, float)), ("a word", str)):
-        if isinstance(default, types):
-            fits = isinstance(value, types) and (isinstance(value, bool) == isinstance(default, bool))
-            # Counts may also be None, which takes all there is; the learner checks where that makes sense.
-            if not fits and not (value is None and kind == "a number"):
-                raise TaclError(f"{setting} of {learner} must be {kind}, not {value!r}.")
-            return
+#: What a value of each annotated type is called, and which types it may have.
+_KINDS = {
+    bool: ("True or False", bool),
+    int: ("a whole number", int),
+    float: ("a number", (int, float)),
+    str: ("a word", str),
+}
+
+
+def _check_kind(learner: str, setting: str, value: object) -> None:
+    """A setting must be of the type that it is annotated with, or else that its default has."""
+    parameter = _parameters(learner)[setting]
+    annotated = parameter.annotation
+    allowed = get_args(annotated) or (annotated if isinstance(annotated, type) else type(parameter.default),)
+    kinds = [_KINDS[kind] for kind in allowed if kind in _KINDS]
+    if not kinds or (value is None and type(None) in allowed):
+        return  # a type of somebody's own is theirs to check
+    if not any(isinstance(value, types) and isinstance(value, bool) == (types is bool) for _, types in kinds):
+        words = [word for word, _ in kinds] + ["None"] * (type(None) in allowed)
+        raise TaclError(f"{setting} of {learner} must be {' or '.join(words)}, not {value!r}.")
 
 
 def settings_of(name: str) -> dict[str, object]:
     """The settings of a learner and their defaults."""
-    parameters = inspect.signature(LEARNERS[name].__init__).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    return {setting: parameter.default for setting, parameter in _parameters(name).items()}
+
+
+def _parameters(learner: str) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(LEARNERS[learner].__init__).parameters.values()
+    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 class Sampling:

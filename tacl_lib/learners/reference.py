@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import torch
 
+from tacl_lib.errors import TaclError
 from tacl_lib.gradients import dot, formed, of_runs, products, terms
 from tacl_lib.learners.base import Step
 from tacl_lib.network import Gradient, Network, cross_entropy
@@ -22,16 +23,16 @@ def agem_step(
     """One step of A-GEM.
 
     g = ∇L(w) and g_ref = ∇L_ref(w) go through the network as one batch. If ⟨g, g_ref⟩ < 0, the step is
-    along g̃ = g - (⟨g, g_ref⟩ / ⟨g_ref, g_ref⟩) g_ref, else along g.
+    along g̃ = g - (⟨g, g_ref⟩ / ⟨g_ref, g_ref⟩) g_ref, else along g. (Samples that are learnt so well that
+    ⟨g_ref, g_ref⟩ is 0 in float32 have nothing left to protect.)
 
     reference_x ``[R, m, features]``, reference_y ``[R, m]``; weight ``[R, m]``: of each in L_ref; zeros are
     places that hold nothing.
     """
     network.check_batch(x, y)
     count = x.shape[1]
-    weights = torch.cat([torch.full_like(weight[:, :1], 1 / count).expand(-1, count), weight], dim=1)
     losses, gradient = network.loss_gradient(
-        torch.cat([x, reference_x], dim=1), torch.cat([y, reference_y], dim=1), weights
+        torch.cat([x, reference_x], dim=1), torch.cat([y, reference_y], dim=1), _with_batch(weight, count)
     )
     # As gradients are sums over samples, g̃ is a batch in which the reference samples count with a factor.
     reference = terms(gradient, count)
@@ -39,7 +40,7 @@ def agem_step(
     overlap = overlaps[:, :count].sum((1, 2))  # ⟨g, g_ref⟩
     square = overlaps[:, count:].sum((1, 2))  # ⟨g_ref, g_ref⟩
     conflict = overlap < 0
-    factor = torch.where(conflict, -overlap / square, 0.0)
+    factor = torch.where(conflict & (square > 0), -overlap / square, 0.0)
     for delta in reference.deltas:  # views: the terms in ``gradient`` change with them
         delta.mul_(factor.view(-1, 1, 1))
     network.add(gradient, -rate)
@@ -65,8 +66,7 @@ def pooled_agem_step(
     along = pool.along(x)
     out = torch.cat([pool.first_layer(x, along), rows.read(pool.out, places)], dim=1)
     inputs, logits = network.after_first_layer(out)
-    weights = torch.cat([torch.full_like(weight[:, :1], 1 / count).expand(-1, count), weight], dim=1)
-    losses, delta = cross_entropy(logits, torch.cat([y, reference_y], dim=1), weights)
+    losses, delta = cross_entropy(logits, torch.cat([y, reference_y], dim=1), _with_batch(weight, count))
     first, *others = network.backward([x, *inputs], delta)
     batch, reference = (terms(Gradient(inputs, others), *part) for part in ((0, count), (count,)))
 
@@ -83,11 +83,16 @@ def pooled_agem_step(
     of_pool, parts = of_pool[runs], formed(of_runs(reference, runs))
     change = torch.bmm(pool.gram[runs], of_pool)
     square = sum((part.square().sum((1, 2)) for part in parts), (of_pool * change).sum((1, 2)))  # ⟨g_ref, g_ref⟩
-    factor = torch.where(conflict[runs], overlap[runs] / square, 0.0) * rate
+    factor = torch.where(conflict[runs] & (square > 0), overlap[runs] / square, 0.0) * rate
     pool.owe(runs, of_pool, change, factor)
     for parameter, part in zip((*network.weights[1:], *network.biases[1:]), parts, strict=True):
         parameter.index_add_(0, runs, part.mul_(factor.view(-1, 1, 1)))
     return Step(losses[:, :count].sum(1), rate, conflict)
+
+
+def _with_batch(weight: torch.Tensor, count: int) -> torch.Tensor:
+    """The weights of ``count`` samples of a batch, which count alike, before those of the reference samples."""
+    return torch.cat([torch.full_like(weight[:, :1], 1 / count).expand(-1, count), weight], dim=1)
 
 
 def pool_for(network: Network, x: torch.Tensor, size: int | None) -> SamplePool | None:
@@ -96,8 +101,27 @@ def pool_for(network: Network, x: torch.Tensor, size: int | None) -> SamplePool 
 
 
 def pool_pays(network: Network, samples: int) -> bool:
-    """Whether `pooled_agem_step` takes less time than `agem_step`, with so many reference samples."""
-    return samples * sum(a + b for a, b in pairwise(network.sizes)) >= network.parameter_count
+    """Whether `pooled_agem_step` takes less time than `agem_step`, with so many reference samples.
+
+    It is written for networks with a hidden layer.
+    """
+    numbers = samples * sum(a + b for a, b in pairwise(network.sizes))  # in the outer products of all samples
+    return len(network.sizes) > 2 and numbers >= network.parameter_count
+
+
+def pool_state(pool: SamplePool | None) -> dict:
+    """What a checkpoint needs of a pool, or of none."""
+    return pool.state() if pool else {}
+
+
+def load_pool(pool: SamplePool | None, state: dict) -> None:
+    """Go on with a pool, or with none, from what `pool_state` gave."""
+    if bool(state) != bool(pool):  # what one owes to the weights, the other would not know
+        raise TaclError(
+            "this state is of another reference batch, or of another version of the kit; start from the beginning."
+        )
+    if pool:
+        pool.load_state(state)
 
 
 def reference_size(size: int | None, capacity: int) -> int:

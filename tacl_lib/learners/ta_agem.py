@@ -3,7 +3,7 @@
 import torch
 
 from tacl_lib.learners.base import Learner, Sampling, Step, Stored, check_positive, register
-from tacl_lib.learners.reference import agem_step, draw, pool_for, pooled_agem_step
+from tacl_lib.learners.reference import agem_step, draw, load_pool, pool_for, pool_state, pooled_agem_step
 from tacl_lib.memory import Geometry, sample_memory
 from tacl_lib.network import Network
 from tacl_lib.randomness import Uniforms
@@ -83,12 +83,10 @@ class TaAgem(Learner):
         return self.network
 
     def state(self) -> dict:
-        pool = self.pool.state() if self.pool else {}
-        return super().state() | {"memory": self.memory.state(), "pool": pool, "steps": self.steps}
+        return super().state() | {"memory": self.memory.state(), "pool": pool_state(self.pool), "steps": self.steps}
 
     def load_state(self, state: dict) -> None:
         super().load_state(state)
         self.memory.load_state(state["memory"])
-        if self.pool:
-            self.pool.load_state(state["pool"])
+        load_pool(self.pool, state["pool"])
         self.steps = state["steps"]

@@ -43,7 +43,7 @@ class Memory:
         return {"added": self.added, "store": self.store.state()}
 
     def load_state(self, state: dict) -> None:
-        self.added = state["added"]
+        self.added.copy_(state["added"])
         self.store.load_state(state["store"])
 
 
