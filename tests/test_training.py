@@ -645,7 +645,9 @@ def test_a_checkpoint_of_other_settings_is_refused_in_one_sentence(change, tmp_p
     """Without ``info`` the file does not say its settings, but what it holds does not fit."""
     file = tmp_path / "training.pt"
     stopped_at(7, file)
-    with pytest.raises(TaclError, match=r"training\.pt is of another version of the kit or of other settings") as caught:
+    with pytest.raises(
+        TaclError, match=r"training\.pt is of another version of the kit or of other settings"
+    ) as caught:
         quiet(*make(epochs=3, **change), checkpoint=file)
     one_sentence(caught)
 
