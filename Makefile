@@ -15,7 +15,7 @@ export PYTHON
 # "python -m" in the environment; no step is echoed, so that a failing one speaks for itself.
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test lab data reproduce status coursework grade test lint bench clean distclean
+.PHONY: help setup setup-test lab data reproduce figure status coursework grade test lint bench pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ lint: setup-test ## check style and that notebooks hold no output
 
 bench: setup-test ## measure speed, as ratios in one run; numbers for the README
 	$(RUN) tacl_lib.bench
+
+pictures: setup-test ## run the lessons in a real JupyterLab and take the README's pictures of them (needs Chromium)
+	@$(VENV)/bin/python tools/pictures.py $(NAME)
 
 clean: ## remove what was built (results and data stay)
 	@rm -rf build .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -42,7 +42,8 @@ def _missing(reason: str) -> None:
     pytest.skip(f"{reason}.")
 
 
-def _chromium() -> str:
+def chromium() -> str:
+    """The path of a browser."""
     named = os.environ.get("TACL_CHROMIUM")
     found = [shutil.which(name) for name in ([named] if named else ["chromium", "chromium-browser", "google-chrome"])]
     path = next(filter(None, found), None)
@@ -54,7 +55,7 @@ def _chromium() -> str:
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A running JupyterLab with an empty root folder, and a browser in which to open notebooks."""
-    path = _chromium()
+    path = chromium()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

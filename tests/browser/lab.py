@@ -103,14 +103,16 @@ class Lab:
         At the end the page is closed and the kernel shut down.
         """
         self._opened += 1
-        path = self.server.folder / f"notebook_{self._opened}.ipynb"
+        path = self.server.folder / str(self._opened) / (source.name if isinstance(source, Path) else "notebook.ipynb")
+        path.parent.mkdir()
+        name = path.relative_to(self.server.folder).as_posix()
         if isinstance(source, Path):
             shutil.copyfile(source, path)
         else:
             nbformat.write(new_notebook(cells=[new_code_cell(text) for text in source], metadata=_KERNEL), path)
         page = self._browser.new_page(viewport=VIEWPORT)
         try:
-            page.goto(f"{self.server.url}/lab/tree/{path.name}?token={self.server.token}&reset")
+            page.goto(f"{self.server.url}/lab/tree/{name}?token={self.server.token}&reset")
             notebook = Notebook(page)
             notebook.wait_for_kernel()
             if run:
@@ -119,11 +121,12 @@ class Lab:
         finally:
             page.close()
             for session in json.loads(self.server.ask("GET", "api/sessions")):
-                if session["path"] == path.name:
+                if session["path"] == name:
                     self.server.ask("DELETE", f"api/sessions/{session['id']}")
 
 
-_QUIET = {"@jupyterlab/apputils-extension:announcements": True}  # no question about news
+#: no question about news, and what a student sees, also where nbgrader is installed
+_QUIET = {"@jupyterlab/apputils-extension:announcements": True, "@jupyter/nbgrader": True}
 _KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 
 
