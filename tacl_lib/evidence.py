@@ -20,7 +20,7 @@ from tacl_lib.metrics import summary
 from tacl_lib.paper import DATASETS, PAPER_RUNS, Finding, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.readme import markdown_table, replaced_block
-from tacl_lib.record import Record, read_about
+from tacl_lib.record import Record
 from tacl_lib.results import METRICS, REFERENCE, ROOT, ReadOnce, Store
 from tacl_lib.tasks import customary_scaling
 
@@ -109,8 +109,7 @@ class Evidence:
 
     def undated(self) -> str:
         """How many of the stored runs do not say when they were made: the oldest were made before records did."""
-        about = (read_about(path) for path in self.store.folder.glob("*-?.parquet"))
-        count = sum("finished" not in info for _, info in about)
+        count = sum("finished" not in info for _, _, info in self.store.descriptions())
         return f" ({count} early ones without a date)" if count else ""
 
     def complete(self) -> pd.DataFrame:

@@ -66,16 +66,21 @@ class Store:
                 if path == self.path(spec, record.seed):
                     yield spec, record
 
-    def catalogue(self) -> dict[RunSpec, list[int]]:
-        """The seeds of each spec that has finished runs, without reading their numbers."""
-        found: dict[str, tuple[RunSpec, list[int]]] = {}
+    def descriptions(self) -> Iterator[tuple[RunSpec, int, dict]]:
+        """Spec, seed and circumstances of every finished run, without reading its numbers."""
         for path in sorted(self.folder.glob("*-*.parquet")):
             about = None if path.name.endswith(".events.parquet") else _read(path, read_about)
             if about is not None:
                 seed, info = about
                 spec = spec_from(info["spec"])
                 if path == self.path(spec, seed):
-                    found.setdefault(spec.name(), (spec, []))[1].append(seed)
+                    yield spec, seed, info
+
+    def catalogue(self) -> dict[RunSpec, list[int]]:
+        """The seeds of each spec that has finished runs."""
+        found: dict[str, tuple[RunSpec, list[int]]] = {}
+        for spec, seed, _ in self.descriptions():
+            found.setdefault(spec.name(), (spec, []))[1].append(seed)
         return {spec: sorted(seeds) for spec, seeds in found.values()}
 
     def records(self, spec: RunSpec, seeds: Sequence[int]) -> list[Record]:

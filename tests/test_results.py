@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from filelock import FileLock
 
@@ -16,7 +17,7 @@ from tacl_lib.execution import do, execute
 from tacl_lib.experiments import RunSpec, run, spec
 from tacl_lib.experiments.grid import Job, all_jobs, study_jobs, table_jobs
 from tacl_lib.experiments.profiles import PROFILES
-from tacl_lib.results import METRICS, Store
+from tacl_lib.results import METRICS, ReadOnce, Store
 from tacl_lib.status import SIGNS, state_of, status_table
 from tacl_lib.training import _Training
 
@@ -81,6 +82,14 @@ def test_what_is_missing_is_known(store, tmp_path):
     assert nowhere.missing(TINY, SEEDS) == list(SEEDS)
     assert list(nowhere.runs()) == []
     assert nowhere.summaries().empty
+
+
+def test_a_store_that_reads_once_gives_the_same_and_reads_once(store, monkeypatch):
+    once = ReadOnce(store.folder)
+    pd.testing.assert_frame_equal(once.summaries([(TINY, SEEDS)]), store.summaries([(TINY, SEEDS)]))
+    first = once.read(TINY, SEEDS[0])
+    monkeypatch.setattr(Store, "read", lambda *_: pytest.fail("it was read again"))
+    assert once.read(TINY, SEEDS[0]) is first
 
 
 def test_summaries_have_a_row_for_each_run(store, records):
