@@ -1,6 +1,7 @@
 """The calibration: which runs it asks for, how it ranks readings of the paper, and what it says of differences."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,10 @@ import pytest
 from scipy import stats
 
 from tacl_lib import calibration, differences
-from tacl_lib.calibration import AS_RUN, STUDIES, Alternative, Study, ranking, results_of
+from tacl_lib.calibration import AS_RUN, CELL, STUDIES, Alternative, Study, ranking, results_of
 from tacl_lib.differences import differing, differing_table
 from tacl_lib.experiments.profiles import PROFILES
+from tacl_lib.learners import settings_of
 from tacl_lib.paper import METRICS, make_cells, published
 from tacl_lib.record import Record
 from tacl_lib.results import Store
@@ -39,14 +41,16 @@ def stored(store, study, alternative, column, difference):
         Record(seed, epochs, accuracy, seen, np.zeros((2, 2), int), info=info).write(store.path(spec, seed))
 
 
-def test_every_study_asks_for_runs_that_exist():
+def test_every_study_asks_for_cells_and_settings_that_exist():
+    printed = set(published()[CELL].itertuples(index=False, name=None))
     for study in STUDIES.values():
         assert study.alternatives[0] is AS_RUN
         assert len({alternative.title for alternative in study.alternatives}) == len(study.alternatives)
         for job in study.jobs():
             assert job.spec.train_limit is None  # never a reduced run
-            for method in study.methods:
-                assert method in PROFILES["paper"].learners or job.spec.learner in study.methods
+            assert set(job.spec.learner_settings) <= set(settings_of(job.spec.learner))
+        for column, method, metric in product(study.columns, study.methods, METRICS):
+            assert (*column, method, metric) in printed
 
 
 def test_the_first_alternative_is_the_papers_profile_and_the_others_are_not():
@@ -174,3 +178,30 @@ def test_a_single_run_has_no_standard_error_and_no_difference_is_a_sentence(tmp_
     assert "| -0.040 | – | – |" in differing_table(alone, store)
     near = _cells({"bgd": ([average], [first - 0.03], [forgetting])})
     assert differing_table(near, store) == "No cell that was run lies further than 0.03 from the paper's."
+
+
+def test_a_reading_that_fits_better_is_told_with_what_it_was_judged_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(differences, "STUDIES", {"small": STUDY})
+    store = Store(tmp_path)
+    stored(store, STUDY, AS_RUN, STUDY.columns[0], 0.02)
+    assert differences.chosen_on(store) == set()  # nothing to choose from
+    stored(store, STUDY, STUDY.alternatives[1], STUDY.columns[0], -0.01)
+    stored(store, STUDY, STUDY.alternatives[1], STUDY.columns[1], 0.0)  # which the profile has not
+    text = "\n".join(differences.tried(store))
+    assert "He (`small`: 0.030 instead of 0.060)" in text
+    assert "Judged on: MNIST class (disjoint, SGD). Not run: nearest." in text
+    assert differences.chosen_on(store) == {("disjoint", "mnist", "class", "sgd", metric) for metric in METRICS}
+
+
+def test_cells_that_nothing_was_chosen_on_are_counted_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(differences, "STUDIES", {"small": STUDY})
+    store = Store(tmp_path)
+    for alternative in STUDY.alternatives[:2]:
+        stored(store, STUDY, alternative, STUDY.columns[0], 0.0)
+    numbers = {"sgd": [[value] for value in _of_paper("sgd")]}
+    average, first, forgetting = _of_paper("bgd")
+    cells = _cells(numbers | {"bgd": ([average], [first + 0.02], [forgetting + 0.06])})
+    assert differences.chosen_line(cells, store) == (
+        "The studies below compared readings of the open settings on 3 of these cells; of the other 3, 1 lie within "
+        "0.01, 2 within 0.03, 2 within 0.05."
+    )

@@ -9,9 +9,9 @@ from tacl_lib.data import load
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments import RunSpec, spec, spec_from
 from tacl_lib.experiments.cost import seconds, steps
-from tacl_lib.experiments.grid import EXPERIMENTS, all_jobs, experiment_jobs, study_jobs
+from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, experiment_jobs, study_jobs
 from tacl_lib.experiments.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS, TASK_AWARE, profile_named
-from tacl_lib.learners import LEARNERS, make_learner, settings_of
+from tacl_lib.learners import LEARNERS, Learner, make_learner, settings_of
 from tacl_lib.network import Network
 from tacl_lib.reproduce import Plan
 from tacl_lib.streams import Stream
@@ -336,6 +336,11 @@ def test_every_job_takes_some_time(name):
     assert sum(map(seconds, fewer)) < sum(map(seconds, jobs))
 
 
-def test_a_dataset_and_a_learner_of_ones_own_have_an_estimate():
-    own = PROFILES["smoke"].spec("mine", "class", "disjoint", "sgd")
+def test_a_dataset_and_a_learner_of_ones_own_have_an_estimate(monkeypatch):
+    class Mine(Learner):
+        name = "mine_too"
+
+    monkeypatch.setitem(LEARNERS, "mine_too", Mine)
+    own = PROFILES["smoke"].spec("mine", "class", "disjoint", "mine_too")
     assert steps(own) > 0
+    assert seconds(Job(own, (0,))) > 0

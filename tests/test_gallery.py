@@ -45,6 +45,27 @@ def test_each_study_figure_reads_its_own_runs(tmp_path, monkeypatch):
     assert asked == [(job.spec.name(), job.seeds) for job in study_jobs(PROFILES["smoke"], "digits")]
 
 
+@pytest.mark.parametrize(
+    ("name", "rate", "policies"),
+    [
+        ("clusters_rate_0_01", 0.01, gallery.POLICIES),
+        ("clusters_rate_0_1", 0.1, gallery.POLICIES),
+        ("clusters_rate_1", 1.0, gallery.POLICIES),
+        ("clusters_clustering", 1.0, {"Clustering": "clustering"}),
+        ("clusters_random", 1.0, {"Random assignment": "random"}),
+    ],
+)
+def test_each_cluster_figure_shows_its_own_runs(name, rate, policies, tmp_path, monkeypatch):
+    shown = {}
+    monkeypatch.setattr(Store, "records", lambda self, spec, seeds: [spec.name()])
+    monkeypatch.setattr(gallery, "timeline_figure", lambda panels, **_: shown.update(panels))
+    Gallery(PROFILES["smoke"], Store(tmp_path)).draw(name)
+    settings = {job.spec.name(): job.spec.learner_settings for job in study_jobs(PROFILES["smoke"], "digits")}
+    assert shown.keys() == policies.keys()
+    for title, policy in policies.items():
+        assert settings[shown[title]].items() >= {"policy": policy, "sampling_rate": rate}.items()
+
+
 def test_an_unknown_figure_is_one_sentence(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         gallery.main(["disjoint_mnits", "--profile", "paper", "--results", str(tmp_path)])

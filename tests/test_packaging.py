@@ -1,5 +1,6 @@
 """The set-up: what conda users get, what make offers, what CONTRIBUTING promises."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -97,8 +98,29 @@ def test_lower_rooms_do_not_import_higher_ones():
         if room == "__init__":
             continue
         assert room in level, f"{path} is in no room: give it a place in this list"
-        for imported in re.findall(r"^\s*(?:from|import) tacl_lib\.(\w+)", path.read_text(), re.M):
-            assert level[imported] <= level[room], f"{room} must not import {imported}"
+        imported = _imported_rooms(path)
+        assert [other for other in imported if level[other] > level[room]] == [], f"{room} must not import higher rooms"
+
+
+def _imported_rooms(path: Path) -> set[str]:
+    """The rooms of the library that a module imports from, however it says so."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports are not followed here"
+            found |= {f"tacl_lib.{a.name}" for a in node.names} if node.module == "tacl_lib" else {node.module}
+    return {name.split(".")[1] for name in found if name.startswith("tacl_lib.")} - {"__version__"}
+
+
+def test_imports_are_found_however_they_are_written(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import tacl_lib.data\nfrom tacl_lib import evidence as e, __version__\nimport os\n"
+        "def later():\n    from tacl_lib.tables.text import to_csv\n"
+    )
+    assert _imported_rooms(module) == {"data", "evidence", "tables"}
 
 
 def test_modules_are_small():

@@ -44,7 +44,10 @@ def test_every_printed_command_makes_the_runs_that_it_stands_beside(monkeypatch)
 
 
 def test_reference_runs_say_where_they_come_from():
-    for spec, record in Store(REFERENCE).runs():
+    runs = list(Store(REFERENCE).runs())
+    files = [path for path in REFERENCE.glob("*-*.parquet") if not path.name.endswith(".events.parquet")]
+    assert len(runs) == len(files) > 0  # none is damaged, misnamed or of another version
+    for spec, record in runs:
         assert record.info["wall_seconds_of_stack"] > 0
         assert record.info["versions"]["torch"]
         assert re.fullmatch(r"[0-9a-f]{7,}\+?", record.info["commit"])

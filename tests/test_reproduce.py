@@ -14,17 +14,21 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
+import papermill
 import psutil
 import pytest
+from nbclient.exceptions import DeadKernelError
 from test_results import assert_same
 
 from tacl_lib import reproduce
+from tacl_lib.errors import TaclError
 from tacl_lib.evidence import PAGE
 from tacl_lib.experiments import run
 from tacl_lib.experiments.grid import all_jobs, study_jobs
@@ -110,7 +114,10 @@ def story(tmp_path_factory, environment):
         killed_at.append(records())
 
     try:
-        for _ in range(KILLS - 1):  # anywhere: as it starts, between runs, in a run, as it draws
+        one = start()
+        until(lambda: records() >= 1, one)  # in the middle
+        stop(one)
+        for _ in range(KILLS - 2):  # anywhere: as it starts, between runs, in a run, as it draws
             one = start()
             time.sleep(rng.uniform(0.5, 14))
             stop(one)
@@ -141,7 +148,7 @@ def test_reproductions_that_share_a_folder_end_well(story):
 def test_somebody_was_killed_in_the_middle(story):
     assert len(story.killed_at) == KILLS
     assert story.killed_at == sorted(story.killed_at)  # nothing that was finished is lost
-    assert story.killed_at[-1] >= 1
+    assert 0 < story.killed_at[0] < len(JOBS)
 
 
 def test_each_run_was_stored_once(story):
@@ -233,6 +240,7 @@ def test_the_report_has_the_numbers_of_the_tables(story, experiment, metric):
     own = captions[order.index((experiment, metric))]
     text = (story.build / "tables" / f"{experiment}_{metric}.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    assert {"SGD", "TA-A-GEM"} <= {row["method"] for row in rows}
     for row in rows:
         if row["method"] in ("SGD", "TA-A-GEM"):
             (shown,) = re.findall(rf"<tr[^>]*>\s*<t[hd][^>]*>{row['method']}</t[hd]>.*?</tr>", own, re.DOTALL)
@@ -261,6 +269,60 @@ def test_status_before_the_start(tmp_path, capsys):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (papermill.PapermillExecutionError(0, 1, "x", "TaclError", "no web.", []), "no web. (in "),
+        (DeadKernelError("died"), "perhaps for want of memory"),
+    ],
+    ids=["error", "dead kernel"],
+)
+def test_a_notebook_that_fails_is_one_sentence(error, words, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(papermill, "execute_notebook", fails)
+    with pytest.raises(TaclError) as caught:
+        reproduce._execute("06_experiment", tmp_path / "copy.ipynb", {})
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_first_failure_keeps_the_others_from_starting(tmp_path, monkeypatch):
+    """The second notebook is under way when the first has failed; it may end, and no third one begins."""
+    begun, cancelled = [], threading.Event()
+
+    def execute(name, *_):
+        begun.append(name)
+        if name == "0":
+            raise TaclError("no.")
+        assert cancelled.wait(PATIENCE)
+
+    shutdown = reproduce.ThreadPoolExecutor.shutdown
+
+    def shut(pool, *arguments, **named):
+        shutdown(pool, wait=False, cancel_futures=named.get("cancel_futures", False))
+        cancelled.set()
+
+    monkeypatch.setattr(reproduce, "AT_ONCE", 1)
+    monkeypatch.setattr(reproduce, "_execute", execute)
+    monkeypatch.setattr(reproduce.ThreadPoolExecutor, "shutdown", shut)
+    with pytest.raises(TaclError, match="no"):
+        reproduce._execute_all([(str(n), str(n), {}) for n in range(9)], tmp_path, [], Store(tmp_path))
+    assert begun[0] == "0"
+    assert set(begun) <= {"0", "1"}
+
+
+def test_no_dataset_at_all_is_an_error(monkeypatch, capsys):
+    def none(name):
+        raise TaclError(f"no {name}.")
+
+    monkeypatch.setattr(reproduce, "load", none)
+    with pytest.raises(TaclError, match=r"none of the datasets can be had: no mnist\."):
+        reproduce.make_plan(PROFILES["smoke"], ["mnist"], ("sgd",), (0,))
+    assert "mnist is left out: no mnist." in capsys.readouterr().err
+
+
 def test_no_study_is_run_where_none_is_planned(monkeypatch, tmp_path):
     """Without TA-A-GEM among the methods its study is not among the jobs either."""
     called = []
@@ -271,7 +333,8 @@ def test_no_study_is_run_where_none_is_planned(monkeypatch, tmp_path):
     reproduce.reproduce(plan, *(tmp_path / name for name in ("results", "build", "figures")), cluster=None)
     planned = {job.spec.name() for job in plan.jobs}
     studied = {job.spec.name() for job in study_jobs(plan.profile, plan.study_dataset, plan.seeds)}
-    assert studied <= planned or "07_clustering_study" not in called
+    assert called == ["06_experiment"] * 2
+    assert not studied & planned
 
 
 @pytest.mark.parametrize(
