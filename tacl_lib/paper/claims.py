@@ -9,6 +9,7 @@ from math import exp, log
 
 import pandas as pd
 
+from tacl_lib.paper.compare import DIGITS
 from tacl_lib.paper.judging import (
     Finding,
     Part,
@@ -18,16 +19,15 @@ from tacl_lib.paper.judging import (
     significantly_best,
     significantly_better,
 )
-from tacl_lib.paper.published import DATASETS, METHODS, METRICS, methods_in
+from tacl_lib.paper.published import DATASETS, METHODS, METRICS, SPLITS, is_task_aware, methods_in
 from tacl_lib.record import Record
 
 ON_PAR = 0.015  #: how far below "on par" may be
 COMPARABLE = 0.03
 LITTLE = 0.05  #: largest spread of mean accuracies over methods with "no remarkable differences"
 LITTLE_FORGETTING = 0.1
-AGNOSTIC = ("sgd", "sgd_lr_adapt", "bgd", "ta_ogd", "ta_agem")
+AGNOSTIC = tuple(method for method in METHODS if not is_task_aware(method))
 OURS = ("ta_ogd", "ta_agem")
-SPLITS = ("permutation", "rotation", "class")
 LIKE_MNIST, COLOURED = ("mnist", "fashion_mnist", "notmnist"), ("cifar10", "svhn")
 
 Study = Mapping[tuple[str, float], Sequence[Record]]  #: records of the clustering study by (policy, sampling rate)
@@ -107,7 +107,7 @@ def _sgd_on_permutation(results: Results) -> Iterator[Part]:
     for dataset in LIKE_MNIST:
         values = {split: results.mean(dataset, split, "sgd", metric="forgetting") for split in SPLITS}
         forgotten = values["permutation"]
-        little = None if forgotten is None else round(forgotten, 3) <= LITTLE_FORGETTING
+        little = None if forgotten is None else round(forgotten, DIGITS) <= LITTLE_FORGETTING
         yield Part(little, f"{DATASETS[dataset]}: permutation {number(forgotten)}")
         tested = None not in values.values()
         less = forgotten < min(values["rotation"], values["class"]) if tested else None
@@ -144,7 +144,7 @@ def _lead_is_largest_on_class(results: Results) -> Iterator[Part]:
 
 def _best_on_class(results: Results) -> Iterator[Part]:
     for method in OURS:
-        for rival in ("sgd", "sgd_lr_adapt", "bgd"):
+        for rival in (name for name in AGNOSTIC if name not in OURS):
             yield significantly_better(results, "mnist", "class", method, rival)
 
 

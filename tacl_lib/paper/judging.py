@@ -11,9 +11,8 @@ from math import isfinite
 import pandas as pd
 
 from tacl_lib.metrics import not_worse
+from tacl_lib.paper.compare import DIGITS
 from tacl_lib.paper.published import DATASETS, METHODS, METRICS, published
-
-_DIGITS = 3  #: that are printed
 
 
 @dataclass(frozen=True)
@@ -108,12 +107,12 @@ def near(
     numbers = f"{DATASETS[left[0]]} {left[1]}: {names}"
     if None in (one, other):
         return Part(None, numbers)
-    difference = round(round(one, _DIGITS) - round(other, _DIGITS), _DIGITS)
+    difference = round(round(one, DIGITS) - round(other, DIGITS), DIGITS)
     return Part(abs(difference) <= limit or (or_higher and difference > 0), numbers)
 
 
 def number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.{_DIGITS}f}"
+    return "–" if value is None else f"{value:.{DIGITS}f}"
 
 
 def _can_be_tested(cells: Sequence[Sequence[float]]) -> bool:
