@@ -14,31 +14,20 @@ from tacl_lib.bench import versions
 from tacl_lib.differences import chosen_line, differing_table, tried
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_jobs
-from tacl_lib.experiments.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS
+from tacl_lib.experiments.profiles import PAPER_DATASETS, PROFILES, SPLITS
 from tacl_lib.files import write_whole
 from tacl_lib.metrics import summary
+from tacl_lib.open_settings import chosen_settings
 from tacl_lib.paper import DATASETS, PAPER_RUNS, Finding, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.readme import markdown_table, replaced_block
 from tacl_lib.record import Record
 from tacl_lib.results import METRICS, REFERENCE, ROOT, ReadOnce, Store
-from tacl_lib.tasks import customary_scaling
 
 PAGE = REFERENCE / "README.md"
 PAPER = PROFILES["paper"]
 #: the column that the README shows
 SHOWN = ("disjoint", "fashion_mnist", "class")
-#: what the chosen values of `RunSpec` mean
-IN_WORDS = {
-    "standard": "mean 0, deviation 1",
-    "symmetric": "[-1, 1]",
-    "torch": "as `torch.nn.Linear` begins",
-    "parts": "each task has its own part of the test images",
-    "bilinear": "bilinear",
-    "zero": "corners that come in are 0 after scaling",
-    "whole": "trained for as many epochs as the others",
-    "own": "from its own epochs on, not when it is mixed in before",
-}
 FAILS = "✗"  #: before the numbers of a part that does not hold
 _AGAIN = "again with `python -m tacl_lib` and"
 
@@ -127,29 +116,6 @@ class Evidence:
         names = ["claim of section 4", "our runs", "parts that hold", "our numbers", "the paper's own tables"]
         return pd.DataFrame(rows, columns=names)
 
-    def settings(self) -> str:
-        """The settings that the paper leaves open, as these runs have them."""
-        spec, own = PAPER.spec("mnist", "class", "disjoint", "sgd"), {}
-        for method in METHODS:
-            own |= {method: PAPER.spec("mnist", "class", "disjoint", method).full()["learner_settings"]}
-        chosen = {
-            "input scaling": "; ".join(f"{DATASETS[d]}: {IN_WORDS[customary_scaling(d)]}" for d in PAPER_DATASETS),
-            "initialisation": IN_WORDS[spec.initialisation],
-            "momentum of SGD": own["sgd"]["momentum"],
-            "validation data": IN_WORDS[spec.validation],
-            "rotation": f"{IN_WORDS[spec.interpolation]}, {IN_WORDS[spec.fill]}",
-            "last task of the continuous stream": IN_WORDS[spec.last_task],
-            "a task of the continuous stream counts for the average": IN_WORDS[spec.counted],
-            "reference batch of A-GEM": own["agem"]["reference_batch"],
-            "reference batch of TA-A-GEM": own["ta_agem"]["reference_batch"],
-            "A-GEM's samples a task": own["agem"]["samples_per_task"],
-            "OGD's gradients a task": own["ogd"]["samples_per_task"],
-            "BGD: first σ, passes, loss of a batch": "{std_init}, {passes}, {batch_loss} of its samples".format(
-                **own["bgd"]
-            ),
-        }
-        return markdown_table(["open setting", "as run"], chosen.items())
-
     def columns(self) -> Iterator[tuple[str, str, str]]:
         """Columns with at least one run."""
         for dataset in PAPER_DATASETS:
@@ -176,7 +142,7 @@ def page(evidence: Evidence) -> str:
         "Limits in brackets are ours, set with the paper's tables in view. The paper's own tables give means without "
         "deviations, so there any difference counts as significant.",
         "## Settings that the paper leaves open",
-        evidence.settings(),
+        chosen_settings(PAPER),
         "## Numbers",
     ]
     notes = evidence.store.notes(evidence.jobs)
