@@ -29,6 +29,7 @@ PAPER = PROFILES["paper"]
 #: the column that the README shows
 SHOWN = ("disjoint", "fashion_mnist", "class")
 FAILS = "✗"  #: before the numbers of a part that does not hold
+_BETWEEN_PARTS = "<br>"  # a line for each part of a claim, also in a cell of a Markdown table
 _AGAIN = "again with `python -m tacl_lib` and"
 
 
@@ -111,7 +112,7 @@ class Evidence:
         study = {of: records for of, records in self.study().items() if len(records) >= PAPER_RUNS}
         rows = []
         for ours, theirs in zip(findings(self.complete(), study), findings(published_runs()), strict=True):
-            numbers = "; ".join(("" if part.holds else f"{FAILS} ") + part.numbers for part in ours.tested)
+            numbers = _BETWEEN_PARTS.join(("" if part.holds else f"{FAILS} ") + part.numbers for part in ours.tested)
             rows.append((ours.claim, ours.verdict, ours.count, numbers or "–", _by_paper(theirs)))
         names = ["claim of section 4", "our runs", "parts that hold", "our numbers", "the paper's own tables"]
         return pd.DataFrame(rows, columns=names)
@@ -127,13 +128,22 @@ class Evidence:
 
 def page(evidence: Evidence) -> str:
     """The whole page as Markdown."""
-    claims = evidence.claims()
-    parts = [
-        "# What holds of the paper, at its own settings",
+    made = (
         "Made by `python -m tacl_lib.evidence --write` from the runs in this folder: one file for each run, with its "
         f"settings, versions, commit, machine, wall time and date{evidence.undated()}. The last section is from "
         "`figures/engine.json`. Numbers are means over epochs, then runs, ± standard deviation over runs; the "
-        "paper's are in brackets.",
+        "paper's are in brackets."
+    )
+    return (
+        "\n\n".join(["# What holds of the paper, at its own settings", made, opening(evidence), details(evidence)])
+        + "\n"
+    )
+
+
+def opening(evidence: Evidence) -> str:
+    """What a reader asks first: how many cells agree, and what became of each claim."""
+    claims = evidence.claims()
+    parts = [
         f"**{evidence.line()}** {chosen_line(evidence.cells, evidence.store)}",
         "## Claims",
         markdown_table(list(claims), claims.to_numpy().tolist()),
@@ -141,10 +151,13 @@ def page(evidence: Evidence) -> str:
         "Welch's t-test over runs at 99% (the paper gives the confidence, not the test), also where it says “clearly”. "
         "Limits in brackets are ours, set with the paper's tables in view. The paper's own tables give means without "
         "deviations, so there any difference counts as significant.",
-        "## Settings that the paper leaves open",
-        chosen_settings(PAPER),
-        "## Numbers",
     ]
+    return "\n\n".join(parts)
+
+
+def details(evidence: Evidence) -> str:
+    """Settings, every number and how to make it again, where ours and theirs differ, what was tried, speed."""
+    parts = ["## Settings that the paper leaves open", chosen_settings(PAPER), "## Numbers"]
     notes = evidence.store.notes(evidence.jobs)
     for column in evidence.columns():
         experiment, dataset, split = column
@@ -179,7 +192,7 @@ def page(evidence: Evidence) -> str:
     speed = versions.stored()
     if speed:
         parts += ["## Speed of the engine", versions.table(speed), versions.caption(speed)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _by_paper(finding: Finding) -> str:
@@ -187,7 +200,9 @@ def _by_paper(finding: Finding) -> str:
     if not finding.tested:
         return "has no table"
     failing = [f"{FAILS} {part.numbers}" for part in finding.tested if not part.holds]
-    return "; ".join([f"{finding.verdict} ({len(finding.tested) - len(failing)} of {len(finding.tested)})", *failing])
+    return _BETWEEN_PARTS.join(
+        [f"{finding.verdict} ({len(finding.tested) - len(failing)} of {len(finding.tested)})", *failing]
+    )
 
 
 def short(evidence: Evidence) -> str:

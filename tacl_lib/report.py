@@ -13,7 +13,7 @@ import mistune
 import pandas as pd
 
 from tacl_lib.errors import TaclError
-from tacl_lib.evidence import Evidence, page
+from tacl_lib.evidence import Evidence, details, opening
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, table_jobs
 from tacl_lib.experiments.profiles import Profile
 from tacl_lib.files import write_whole
@@ -130,17 +130,21 @@ def _claims(store: Store) -> str:
     except TaclError as error:
         return f"<p>{escape(str(error))}</p>"
     which = "the reference runs that come with the project" if store.is_reference else "these runs"
-    whole = mistune.create_markdown(plugins=["table"])(page(evidence).partition("\n")[2])
-    # One level down, as the report has headings of its own.
-    whole = re.sub(r"<(/?)h([23])>", lambda tag: f"<{tag[1]}h{int(tag[2]) + 1}>", whole)
-    whole = whole.replace("<table>", '<table class="plain">')
-    whole = re.sub(r"<a [^>]*>(.*?)</a>", r"\1", whole)  # the report may lie where its neighbours are not
-    more = "The whole page of evidence: rules, every number and how to make it again, differences, what was tried"
+    more = "More: every number and how to make it again, open settings, differences, what was tried"
     return (
-        f"<p>From {which}, at the paper's settings. {escape(evidence.line())}</p>"
-        f'<div class="wide claims">{_plain(evidence.claims())}</div>'
-        f'<details><summary>{more}</summary><div class="wide">{whole}</div></details>'
+        f"<p>From {which}, at the paper's settings.</p>"
+        f'<div class="wide claims">{_from_markdown(opening(evidence))}</div>'
+        f'<details><summary>{more}</summary><div class="wide">{_from_markdown(details(evidence))}</div></details>'
     )
+
+
+def _from_markdown(text: str) -> str:
+    """Our own Markdown, which may have line breaks as tags, as a part of the report."""
+    html = mistune.create_markdown(escape=False, plugins=["table"])(text)
+    # One level down, as the report has headings of its own.
+    html = re.sub(r"<(/?)h([23])>", lambda tag: f"<{tag[1]}h{int(tag[2]) + 1}>", html)
+    html = html.replace("<table>", '<table class="plain">')
+    return re.sub(r"<a [^>]*>(.*?)</a>", r"\1", html)  # the report may lie where its neighbours are not
 
 
 def _times(build: Path, jobs: Sequence[Job], store: Store, times: Times) -> str:

@@ -60,7 +60,7 @@ def test_parts_that_fail_are_marked_in_ours_and_in_the_papers(store):
     coloured = row_of(store, "comparable to BGD")["the paper's own tables"]
     # read off the paper's first table
     assert coloured == (
-        "holds in part (10 of 12); ✗ CIFAR10 permutation: TA-OGD 0.328, BGD 0.385; "
+        "holds in part (10 of 12)<br>✗ CIFAR10 permutation: TA-OGD 0.328, BGD 0.385<br>"
         "✗ SVHN permutation: TA-OGD 0.547, BGD 0.591"
     )
     assert row_of(store, "With random assignment")["the paper's own tables"] == "has no table"
@@ -115,7 +115,10 @@ def test_the_papers_profile_reports_on_the_users_own_runs(store):
     assert "there are no runs at the paper" in report._claims(store)
     put(store, "sgd", 0.8, range(5))
     text = report._claims(store)
-    assert text.startswith("<p>From these runs, at the paper's settings. Of 540 cells 3 were run")
+    assert text.startswith("<p>From these runs, at the paper's settings.</p>")
+    assert "<strong>Of 540 cells 3 were run" in text
+    assert text.count("<h3>Claims</h3>") == 1
+    assert "holds in part (10 of 12)<br>✗ CIFAR10 permutation" in text  # a line for each part, not the tag as text
     assert "<td>0.802 ± 0.002 (0.804)</td>" in text
 
 
