@@ -1,11 +1,11 @@
 """How a claim is judged: its parts, the results that decide them, and the comparisons that claims are made of.
 
 "Clearly" and "significantly" are Welch's test over runs at 99% (the paper gives the confidence, not the test); words
-such as "comparable" or "on par" get a limit, and differences are judged as printed.
+such as "comparable" or "on par" get one of the `Limits`, and differences are judged as printed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from math import isfinite
 
 import pandas as pd
@@ -13,6 +13,24 @@ import pandas as pd
 from tacl_lib.metrics import not_worse
 from tacl_lib.paper.compare import DIGITS
 from tacl_lib.paper.published import DATASETS, METHODS, METRICS, published
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What words without a number are taken to mean. They are ours, set with the paper's tables in view."""
+
+    on_par: float = 0.015  #: how much lower "on par" may be
+    comparable: float = 0.03
+    alike: float = 0.05  #: largest spread of mean accuracies over methods with "no remarkable differences"
+    little_forgetting: float = 0.1
+    few: float = 0.05  #: share of a memory that "lost" may leave, and that "kept" must have
+
+    def times(self, factor: float) -> "Limits":
+        """All of them wider or narrower."""
+        return Limits(*(factor * limit for limit in astuple(self)))
+
+
+USUAL = Limits()
 
 
 @dataclass(frozen=True)
@@ -43,10 +61,13 @@ class Finding:
         return word if len(held) == len(self.parts) else f"{word}, as far as tested"
 
     @property
+    def held(self) -> int:
+        return sum(bool(part.holds) for part in self.parts)
+
+    @property
     def count(self) -> str:
         """How many parts hold, of how many."""
-        held = sum(bool(part.holds) for part in self.parts)
-        return f"{held} of {len(self.tested)} tested, {len(self.parts)} in all"
+        return f"{self.held} of {len(self.tested)} tested, {len(self.parts)} in all"
 
 
 class Results:
@@ -74,20 +95,31 @@ def published_runs() -> pd.DataFrame:
 
 
 def significantly_better(
-    results: Results, dataset: str, split: str, method: str, rival: str, metric: str = "average_accuracy"
+    results: Results,
+    dataset: str,
+    split: str,
+    method: str,
+    rival: str,
+    metric: str = "average_accuracy",
+    experiment: str = "disjoint",
 ) -> Part:
     """One method against another in one column."""
-    cells = [results.values(dataset, split, m, metric=metric) for m in (method, rival)]
-    ours, theirs = map(_mean, cells)
-    numbers = f"{DATASETS[dataset]} {split}: {METHODS[method]} {ours}, {METHODS[rival]} {theirs}"
-    return Part(_alone_at_the_top(cells, metric) == 0 if _can_be_tested(cells) else None, numbers)
+    ours, theirs = (results.values(dataset, split, m, metric=metric, experiment=experiment) for m in (method, rival))
+    column = f"{DATASETS[dataset]} {split}" + ("" if experiment == "disjoint" else f" ({experiment})")
+    numbers = f"{column}: {METHODS[method]} {mean_of(ours)}, {METHODS[rival]} {mean_of(theirs)}"
+    return Part(better(ours, theirs, metric), numbers)
+
+
+def better(ours: Sequence[float], theirs: Sequence[float], metric: str) -> bool | None:
+    """Whether our runs are significantly better than theirs; None if that cannot be tested."""
+    return _alone_at_the_top([ours, theirs], metric) == 0 if _can_be_tested([ours, theirs]) else None
 
 
 def significantly_best(results: Results, dataset: str, split: str, method: str, among: tuple[str, ...]) -> Part:
     """The method is best, and no other is as good by Welch's test."""
     cells = [results.values(dataset, split, name) for name in among]
     numbers = f"{DATASETS[dataset]} {split}: "
-    numbers += ", ".join(f"{METHODS[name]} {_mean(cell)}" for name, cell in zip(among, cells, strict=True))
+    numbers += ", ".join(f"{METHODS[name]} {mean_of(cell)}" for name, cell in zip(among, cells, strict=True))
     return Part(_alone_at_the_top(cells) == among.index(method) if _can_be_tested(cells) else None, numbers)
 
 
@@ -107,12 +139,21 @@ def near(
     numbers = f"{DATASETS[left[0]]} {left[1]}: {names}"
     if None in (one, other):
         return Part(None, numbers)
-    difference = round(round(one, DIGITS) - round(other, DIGITS), DIGITS)
+    difference = as_printed(one, other)
     return Part(abs(difference) <= limit or (or_higher and difference > 0), numbers)
+
+
+def as_printed(one: float, other: float) -> float:
+    """The difference of two numbers as tables print them."""
+    return round(round(one, DIGITS) - round(other, DIGITS), DIGITS)
 
 
 def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.{DIGITS}f}"
+
+
+def mean_of(values: Sequence[float]) -> str:
+    return number(sum(values) / len(values) if values else None)
 
 
 def _can_be_tested(cells: Sequence[Sequence[float]]) -> bool:
@@ -124,7 +165,3 @@ def _alone_at_the_top(cells: Sequence[Sequence[float]], metric: str = "average_a
     """Which of the cells is significantly better than each of the others; None if none is."""
     among_the_best = not_worse(cells, higher_is_better=METRICS[metric].higher_is_better)
     return among_the_best.index(True) if sum(among_the_best) == 1 else None
-
-
-def _mean(values: Sequence[float]) -> str:
-    return number(sum(values) / len(values) if values else None)

@@ -1,0 +1,141 @@
+"""What the paper says of the cluster memory (section 4.3, and its appendix on sampling rates), as tests on records.
+
+All of it is about TA-A-GEM on the class split of Fashion MNIST, with clusters and with random assignment, at three
+sampling rates. The rules for the rates 0.01 and 0.1 were written before those runs were made.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import exp, isfinite, log
+
+from tacl_lib.experiments.profiles import SAMPLING_RATES
+from tacl_lib.metrics import summary
+from tacl_lib.paper.judging import USUAL, Finding, Limits, Part, as_printed, better, mean_of
+from tacl_lib.record import Record
+
+Study = Mapping[tuple[str, float], Sequence[Record]]  #: records of the study by (policy, sampling rate)
+
+
+def about_memory(study: Study, sgd: Sequence[float], limits: Limits) -> Iterator[Finding]:
+    """What memories hold, and what that does for forgetting. sgd: forgetting of plain SGD over runs."""
+    share, comparable = f"{USUAL.few:.0%}", USUAL.comparable
+    nothing = (Part(None, "not run"),)
+    for claim, parts in (
+        (
+            "Clustering keeps a greater variety of tasks than random assignment (at rate 1, at the end, exp of the "
+            "entropy)",
+            _varied(study),
+        ),
+        (
+            "With clustering, samples of the first two tasks are kept to the end (at rate 1, together at least "
+            f"{share})",
+            _kept(study, limits),
+        ),
+        (
+            f"With random assignment old tasks are lost almost at once (at rate 1 at most {share} left after an epoch)",
+            _lost(study, limits, 1.0, epochs=1),
+        ),
+        (
+            f"With random assignment at rate 0.1 they are lost quickly (at most {share} left when the next task ends)",
+            _lost(study, limits, 0.1),
+        ),
+        (
+            "With clustering a wide variety is kept at all rates (at the end at least half of the tasks, exp of the "
+            "entropy)",
+            _varied_at_all_rates(study),
+        ),
+        (
+            "With clustering forgetting is counteracted at all rates (significantly less than SGD)",
+            _counteracted(study, sgd),
+        ),
+        (
+            "With random assignment it is counteracted at rate 0.01 (significantly less than SGD), and at no other "
+            f"(within {comparable} of SGD)",
+            _counteracted_at_one_rate(study, sgd, limits),
+        ),
+        (
+            "At rate 0.01 random assignment is just as effective as clustering (forgetting at most "
+            f"{comparable} higher)",
+            _as_effective(study, limits),
+        ),
+    ):
+        yield Finding(claim, tuple(parts) or nothing)
+
+
+def _varied(study: Study) -> Iterator[Part]:
+    clustered, random = (_by_seed(study, policy, 1.0) for policy in ("clustering", "random"))
+    for seed in sorted(clustered.keys() & random.keys()):
+        ours, theirs = (_tasks_in(runs[seed].memory[-1]) for runs in (clustered, random))
+        yield Part(ours > theirs, f"seed {seed}: {ours:.2f} tasks, {theirs:.2f} with random assignment")
+
+
+def _kept(study: Study, limits: Limits) -> Iterator[Part]:
+    for seed, record in _by_seed(study, "clustering", 1.0).items():
+        members = record.memory[-1]
+        counts = ", ".join(str(int(count)) for count in members)
+        yield Part(bool(members[:2].sum() >= limits.few * members.sum()), f"seed {seed}: {counts} members by task")
+
+
+def _lost(study: Study, limits: Limits, rate: float, epochs: int | None = None) -> Iterator[Part]:
+    """The share of all earlier tasks, so many epochs after a change, or else when the task ends."""
+    for seed, record in _by_seed(study, "random", rate).items():
+        task = record.epochs["task"].to_numpy()
+        first = [epoch for epoch in range(1, len(task)) if task[epoch] != task[epoch - 1]]
+        last = [epoch - 1 for epoch in first[1:]] + [len(task) - 1]
+        looked_at = last if epochs is None else [epoch + epochs - 1 for epoch in first]
+        left = max(1 - record.memory[e, task[e]] / record.memory[e].sum() for e in looked_at)
+        when = "at the end of the next task" if epochs is None else "one epoch after a change"
+        yield Part(bool(left <= limits.few), f"seed {seed}: at most {left:.1%} {when}")
+
+
+def _varied_at_all_rates(study: Study) -> Iterator[Part]:
+    for rate in SAMPLING_RATES:
+        records = study.get(("clustering", rate), ())
+        if not records:
+            yield Part(None, f"rate {rate:g}: –")
+            continue
+        found = [_tasks_in(record.memory[-1]) for record in records]
+        enough = records[0].memory.shape[1] / 2
+        yield Part(min(found) >= enough, f"rate {rate:g}: {min(found):.2f} to {max(found):.2f} tasks")
+
+
+def _counteracted(study: Study, sgd: Sequence[float]) -> Iterator[Part]:
+    for rate in SAMPLING_RATES:
+        ours = _forgetting(study, "clustering", rate)
+        yield Part(better(ours, sgd, "forgetting"), f"rate {rate:g}: {mean_of(ours)}, SGD {mean_of(sgd)}")
+
+
+def _counteracted_at_one_rate(study: Study, sgd: Sequence[float], limits: Limits) -> Iterator[Part]:
+    for rate in SAMPLING_RATES:
+        ours = _forgetting(study, "random", rate)
+        if rate == 0.01:
+            holds = better(ours, sgd, "forgetting")
+        else:
+            holds = abs(_difference(ours, sgd)) <= limits.comparable if ours and sgd else None
+        yield Part(holds, f"rate {rate:g}: {mean_of(ours)}, SGD {mean_of(sgd)}")
+
+
+def _as_effective(study: Study, limits: Limits) -> Iterator[Part]:
+    random, clustered = (_forgetting(study, policy, 0.01) for policy in ("random", "clustering"))
+    if random and clustered:
+        holds = _difference(random, clustered) <= limits.comparable
+        yield Part(holds, f"{mean_of(random)}, with clusters {mean_of(clustered)}")
+
+
+def _by_seed(study: Study, policy: str, rate: float) -> dict[int, Record]:
+    return {record.seed: record for record in study.get((policy, rate), ())}
+
+
+def _forgetting(study: Study, policy: str, rate: float) -> list[float]:
+    """Of each run; empty where there is none, or where one diverged."""
+    values = [summary(r.accuracy, r.seen)["forgetting"] for r in study.get((policy, rate), ())]
+    return values if all(map(isfinite, values)) else []
+
+
+def _difference(one: Sequence[float], other: Sequence[float]) -> float:
+    return as_printed(sum(one) / len(one), sum(other) / len(other))
+
+
+def _tasks_in(members: Sequence[int]) -> float:
+    """How many tasks a memory holds, those with few members counting little: exp of the entropy of their shares."""
+    shares = [count / sum(members) for count in members if count]
+    return exp(-sum(share * log(share) for share in shares))
