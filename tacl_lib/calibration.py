@@ -78,7 +78,9 @@ STUDIES = {
         (
             AS_RUN,
             Alternative("all datasets in [-1, 1]", {"scaling": "symmetric"}),
+            Alternative("mean 0, deviation 1", {"scaling": "standard"}),
             Alternative("mean 0, deviation 1, corners black", _STANDARD),
+            Alternative("corners black", {"fill": "black"}),
             Alternative("inputs in [0, 1]", {"scaling": "unit"}),
             Alternative("Glorot's initialisation, mean 0, deviation 1, corners black", _STANDARD | _GLOROT),
             _GLOROT_ALTERNATIVE,
@@ -170,8 +172,8 @@ STUDIES = {
 
 
 def results_of(study: Study, store: Store) -> pd.DataFrame:
-    """A row for each alternative, column, method and metric that was run: ours (mean over seeds), the paper's, and the
-    name of the spec.
+    """A row for each alternative, column, method and metric that was run: ours (mean over seeds), those of single
+    seeds, the paper's, and the name of the spec.
 
     Alternatives that differ in nothing that a column has (rotation, where nothing is turned) share their runs there;
     one without any run of its own is left out.
@@ -187,8 +189,10 @@ def results_of(study: Study, store: Store) -> pd.DataFrame:
                 tried.add(alternative.title)
             for metric in METRICS:
                 value = paper[(*column, method, metric)]
-                rows.append((alternative.title, *column, method, metric, found[metric].mean(), value, job.spec.name()))
-    names = ["alternative", "experiment", "dataset", "split", "method", "metric", "ours", "paper", "spec"]
+                single = tuple(found[metric])
+                ours = (found[metric].mean(), single, value)
+                rows.append((alternative.title, *column, method, metric, *ours, job.spec.name()))
+    names = ["alternative", *CELL, "ours", "by_seed", "paper", "spec"]
     return pd.DataFrame([row for row in rows if row[0] in tried], columns=names)
 
 
@@ -201,15 +205,33 @@ def judged(results: pd.DataFrame) -> pd.Series:
 def ranking(results: pd.DataFrame) -> pd.DataFrame:
     """The alternatives by their total error on the cells that all of them have; those without any run are left out.
 
-    results: `results_of` a study. Columns: alternative, cells, total_error, mean_error, largest_error.
+    results: `results_of` a study. Columns: alternative, cells, total_error, mean_error, largest_error, and by_seed: the
+    total error of each seed alone, which says how much of a difference may be chance.
     """
     if results.empty:
-        return pd.DataFrame(columns=["alternative", "cells", "total_error", "mean_error", "largest_error"])
+        return pd.DataFrame(columns=["alternative", "cells", "total_error", "mean_error", "largest_error", "by_seed"])
     shared = results[judged(results)]
     errors = (shared["ours"] - shared["paper"]).abs()
     groups = errors.groupby(shared["alternative"], sort=False)
     table = groups.agg(cells="count", total_error="sum", mean_error="mean", largest_error="max").reset_index()
+    table["by_seed"] = [_errors_by_seed(shared[shared["alternative"] == title]) for title in table["alternative"]]
     return table.sort_values("total_error", ignore_index=True)
+
+
+def not_told_apart(table: pd.DataFrame) -> list[str]:
+    """Alternatives whose errors of single seeds overlap with those of the best; none can be named with one seed.
+
+    table: of `ranking`.
+    """
+    if len(table) < 2 or len(table["by_seed"].iloc[0]) < 2:
+        return []
+    best = table["by_seed"].iloc[0]
+    return [row.alternative for row in table.iloc[1:].itertuples() if min(row.by_seed) <= max(best)]
+
+
+def _errors_by_seed(results: pd.DataFrame) -> tuple[float, ...]:
+    distances = [[abs(value - row.paper) for value in row.by_seed] for row in results.itertuples()]
+    return tuple(map(sum, zip(*distances, strict=True)))
 
 
 def _cells(study: Study) -> Iterator[tuple[Alternative, Column, str]]:

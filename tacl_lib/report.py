@@ -31,7 +31,8 @@ h1,h2{line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid #ccc}img{max-
 figcaption{color:#555;font-size:.9em}table.plain{border-collapse:collapse}
 table.plain td,table.plain th{padding:.15rem .7rem;text-align:left;border-bottom:1px solid #ddd}
 nav a{margin-right:1rem}.wide{overflow-x:auto}.wide td{vertical-align:top}
-.claims table{font-size:.88em}.claims td:first-child{min-width:14rem}.claims td:nth-child(n+4){min-width:23rem}
+.claims table{font-size:.88em}.claims td:first-child{min-width:14rem}
+.claims td:nth-child(5):nth-last-child(2),.claims td:nth-child(6){min-width:23rem}
 """
 
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tacl_lib import calibration, differences
-from tacl_lib.calibration import AS_RUN, CELL, STUDIES, Alternative, Study, ranking, results_of
-from tacl_lib.differences import differing, differing_table
+from tacl_lib import calibration, readings
+from tacl_lib.calibration import AS_RUN, CELL, STUDIES, Alternative, Study, not_told_apart, ranking, results_of
+from tacl_lib.differences import chance_line, differing, differing_table
 from tacl_lib.experiments.profiles import PROFILES
 from tacl_lib.learners import settings_of
 from tacl_lib.paper import METRICS, make_cells, published
@@ -37,7 +37,8 @@ def stored(store, study, alternative, column, difference):
         epochs = pd.DataFrame({"epoch": [0, 1], "task": [0, 1]})
         accuracy = np.array([[a, np.nan], [b, other]])
         seen = np.array([[True, False], [True, True]])
-        info = {"spec": spec.full(), "finished": "2030-01-01T00:00:00+00:00"}
+        info = {"spec": spec.full(), "finished": "2030-01-01T00:00:00+00:00", "commit": "abcdef1"}
+        info |= {"machine": "a machine", "device": "cpu"}
         Record(seed, epochs, accuracy, seen, np.zeros((2, 2), int), info=info).write(store.path(spec, seed))
 
 
@@ -146,7 +147,7 @@ def _of_paper(method):
 
 def test_cells_that_differ_are_listed_with_their_standard_errors_and_what_other_readings_give(tmp_path, monkeypatch):
     store = Store(tmp_path)
-    monkeypatch.setattr(differences, "STUDIES", {"small": STUDY})
+    monkeypatch.setattr(readings, "STUDIES", {"small": STUDY})
     for column in STUDY.columns:
         stored(store, STUDY, AS_RUN, column, 0.0)
     he = STUDY.alternatives[1]
@@ -177,31 +178,110 @@ def test_a_single_run_has_no_standard_error_and_no_difference_is_a_sentence(tmp_
     assert differing(alone, store)["standard_errors"].isna().all()
     assert "| -0.040 | – | – |" in differing_table(alone, store)
     near = _cells({"bgd": ([average], [first - 0.03], [forgetting])})
-    assert differing_table(near, store) == "No cell that was run lies further than 0.03 from the paper's."
+    assert differing_table(near, store) == (
+        "No cell that was run lies further than 0.03, or than chance, from the paper's."
+    )
 
 
 def test_a_reading_that_fits_better_is_told_with_what_it_was_judged_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(differences, "STUDIES", {"small": STUDY})
+    monkeypatch.setattr(readings, "STUDIES", {"small": STUDY})
     store = Store(tmp_path)
     stored(store, STUDY, AS_RUN, STUDY.columns[0], 0.02)
-    assert differences.chosen_on(store) == set()  # nothing to choose from
     stored(store, STUDY, STUDY.alternatives[1], STUDY.columns[0], -0.01)
     stored(store, STUDY, STUDY.alternatives[1], STUDY.columns[1], 0.0)  # which the profile has not
-    text = "\n".join(differences.tried(store))
+    text = "\n".join(readings.tried(store))
     assert "He (`small`: 0.030 instead of 0.060)" in text
     assert "Judged on: MNIST class (disjoint, SGD). Not run: nearest." in text
-    assert differences.chosen_on(store) == {("disjoint", "mnist", "class", "sgd", metric) for metric in METRICS}
 
 
-def test_cells_that_nothing_was_chosen_on_are_counted_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr(differences, "STUDIES", {"small": STUDY})
-    store = Store(tmp_path)
-    for alternative in STUDY.alternatives[:2]:
-        stored(store, STUDY, alternative, STUDY.columns[0], 0.0)
+def test_cells_that_no_other_reading_was_run_on_are_counted_apart(tmp_path):
+    store, (by_class, rotation) = Store(tmp_path), STUDY.columns
+    stored(store, STUDY, AS_RUN, by_class, 0.0)
+    stored(store, STUDY, STUDY.alternatives[1], rotation, 0.0)  # of another column: class split stays untouched
     numbers = {"sgd": [[value] for value in _of_paper("sgd")]}
     average, first, forgetting = _of_paper("bgd")
     cells = _cells(numbers | {"bgd": ([average], [first + 0.02], [forgetting + 0.06])})
-    assert differences.chosen_line(cells, store) == (
-        "The studies below compared readings of the open settings on 3 of these cells; of the other 3, 1 lie within "
-        "0.01, 2 within 0.03, 2 within 0.05."
+    assert readings.touched(store) == {("disjoint", "mnist", "rotation", "sgd")}
+    assert "; 6 of these cells are of" in readings.untouched_line(cells, store)
+    assert readings.untouched_line(cells, store).endswith("of them lie 4 within 0.01, 5 within 0.03, 5 within 0.05.")
+    # one run of another reading is enough, whether a study has it or not
+    stored(store, STUDY, Alternative("", {"validation": "whole", "batch_size": 20}), by_class, 0.0)
+    assert "; 3 of these cells are of" in readings.untouched_line(cells, store)
+    assert readings.untouched_line(cells, store).endswith("of them lie 1 within 0.01, 2 within 0.03, 2 within 0.05.")
+
+
+def test_runs_of_no_study_are_listed_with_their_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(readings, "STUDIES", {"small": STUDY})
+    store, column = Store(tmp_path), STUDY.columns[0]
+    for alternative in STUDY.alternatives[:2]:
+        stored(store, STUDY, alternative, column, 0.0)
+    assert readings.others(store) == "None."
+    stored(store, STUDY, Alternative("", {"validation": "whole"}, {"momentum": 0.9}), column, 0.01)
+    (row,) = readings.others(store).splitlines()[2:]
+    average = _of_paper("sgd")[0]
+    assert row.startswith(f"| MNIST class (disjoint, SGD) | {average + 0.01:.3f} ({average:.3f}) |")
+    assert row.endswith(
+        "| 2 | 2030-01-01, commit abcdef1, a machine, cpu | "
+        "`--dataset mnist --split class --learner sgd --validation whole --seeds 0 1 --set momentum=0.9` |"
+    )
+
+
+def test_readings_that_single_seeds_do_not_tell_apart_are_named(tmp_path, monkeypatch):
+    table = pd.DataFrame(
+        {
+            "alternative": ["best", "second", "third"],
+            "by_seed": [(0.02, 0.06), (0.05, 0.07), (0.08, 0.09)],
+        }
+    )
+    assert not_told_apart(table) == ["second"]
+    assert not_told_apart(table[:1]) == []
+    assert not_told_apart(table.assign(by_seed=[(0.02,), (0.01,), (0.0,)])) == []  # one seed says nothing of chance
+    monkeypatch.setattr(readings, "STUDIES", {"small": STUDY})
+    store = Store(tmp_path)
+    for alternative, difference in zip(STUDY.alternatives[:2], (0.0, 0.02), strict=True):
+        stored(store, STUDY, alternative, STUDY.columns[0], difference)
+    errors = ranking(results_of(STUDY, store))["by_seed"].tolist()
+    np.testing.assert_allclose(errors, [(0, 0), (0.06, 0.06)], atol=1e-9)  # three metrics, two seeds alike
+    assert "Not told apart" not in "\n".join(readings.tried(store))
+
+
+def test_claims_that_another_setting_would_turn_round(tmp_path, monkeypatch):
+    """A-GEM with more samples is so good that TA-A-GEM is no longer on par."""
+    column = ("disjoint", "fashion_mnist", "class")
+    more = Alternative("more", learner={"samples_per_task": 300})
+    other_inputs = Alternative("other inputs", {"scaling": "unit"})
+    study = Study("A-GEM", ("agem",), (column,), (AS_RUN, more, other_inputs))
+    monkeypatch.setattr(readings, "STUDIES", {"agem": study})
+    store = Store(tmp_path)
+    for alternative in (more, other_inputs):
+        spec, seeds = study.job(alternative, column, "agem")
+        for seed in seeds:
+            accuracy, seen = np.full((1, 1), 0.96), np.ones((1, 1), bool)
+            plan, info = pd.DataFrame({"epoch": [0], "task": [0]}), {"spec": spec.full()}
+            Record(seed, plan, accuracy, seen, np.zeros((1, 1), int), info=info).write(store.path(spec, seed))
+    runs = pd.DataFrame(
+        [(*column, method, seed, 0.93, 0.93, 0.05, method) for method in ("agem", "ta_agem") for seed in range(5)],
+        columns=["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"],
+    )
+    (row,) = readings.turned_round(runs, {}, store).splitlines()[2:]  # readings of the inputs are not mixed in
+    assert "on par with A-GEM" in row
+    assert row.endswith(
+        "| A-GEM: more | Fashion MNIST class: TA-A-GEM 0.930, A-GEM 0.930 "
+        "| does not hold: Fashion MNIST class: TA-A-GEM 0.930, A-GEM 0.960 |"
+    )
+    assert readings.turned_round(runs[runs["method"] == "agem"], {}, store) == "None of those that were tried."
+
+
+def test_small_differences_beyond_chance_are_listed_too(tmp_path):
+    average, first, forgetting = _of_paper("bgd")
+    tight, wide = np.linspace(-0.002, 0.002, 5), np.linspace(-0.02, 0.02, 5)
+    cells = _cells({"bgd": (average + 0.01 + tight, first + 0.01 + wide, [forgetting] * 5)})
+    found = differing(cells, Store(tmp_path))
+    assert found["cell"].tolist() == ["MNIST class (disjoint), BGD: Average validation accuracy"]
+    welch = stats.ttest_ind(average + 0.01 + tight, average + tight)
+    assert welch.pvalue < 0.01
+    assert found["standard_errors"].iloc[0] == pytest.approx(welch.statistic)
+    # Forgetting has no spread, so two cells can be judged: 2 · P(t > 2) of 8 degrees of freedom is 0.08.
+    assert chance_line(cells).startswith(
+        "Of 2 cells 1 differ by more than 2 standard errors (other seeds alone would give about 0), 1 at 99%"
     )

@@ -2,9 +2,12 @@
 
 import dataclasses
 import json
+import shlex
+import sys
 
 import pytest
 
+from tacl_lib import __main__ as command_line
 from tacl_lib.data import load
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments import RunSpec, spec, spec_from
@@ -39,6 +42,32 @@ CHANGED = {
     "train_limit": 100,
     "test_limit": 100,
 }
+
+
+# --- the command that makes a run again ---
+
+
+@pytest.mark.parametrize("field", CHANGED)
+@pytest.mark.parametrize("seeds", [(0, 1, 2, 3, 4), (3,), (1, 0)])
+def test_the_command_of_a_spec_asks_for_that_spec(field, seeds, monkeypatch):
+    own = RunSpec("fashion_mnist", "rotation", "continuous", "ta_agem")
+    spec = dataclasses.replace(own, **{field: CHANGED[field]})
+    asked = []
+    monkeypatch.setattr(command_line, "run", lambda *given, **_: asked.append(given) or sys.exit())
+    with pytest.raises(SystemExit):
+        command_line.main(shlex.split(spec.options(seeds)))
+    ((found, of),) = asked
+    assert (found.name(), of) == (spec.name(), seeds)
+
+
+def test_a_command_says_only_what_differs_from_the_defaults():
+    assert (
+        RunSpec("mnist", "class", "disjoint", "sgd").options(range(5)) == "--dataset mnist --split class --learner sgd"
+    )
+    spec = RunSpec("mnist", learner_settings={"policy": "random", "clusters": None}, hidden=(), last_task="pure")
+    assert spec.options([1]) == (
+        "--dataset mnist --split class --learner ta_agem --hidden '()' --seeds 1 --set policy=random"
+    )
 
 
 # --- names of runs ---

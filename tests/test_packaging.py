@@ -90,6 +90,7 @@ def test_lower_rooms_do_not_import_higher_ones():
         ["widgets"],
         ["bench"],
         ["gallery", "calibration", "open_settings"],
+        ["readings"],
         ["differences"],
         ["evidence"],
         ["report", "status", "reproduce", "welcome", "__main__"],

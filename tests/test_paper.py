@@ -26,6 +26,7 @@ from tacl_lib.paper import (
     TASK_AWARE,
     VERDICTS,
     agreement,
+    by_method,
     counts,
     make_cells,
     methods_in,
@@ -384,6 +385,16 @@ def test_agreement_counts():
     assert (n["within_0.01"], n["within_0.03"], n["within_0.05"]) == (540 - 90 - 90 - 45, 540 - 90 - 45, 540 - 45)
     assert n["short"] == 0
     assert 0 < n["agree"] < n["columns"] == 90
+    table = by_method(make_cells(runs[runs["method"].isin(["sgd", "agem"])]))
+    assert table.to_numpy().tolist() == [["sgd", 90, 0, 90, 90], ["agem", 45, 0, 0, 0]]
+
+
+def test_columns_with_the_papers_methods_in_bold_are_counted():
+    """The paper has .878 of TA-A-GEM alone in bold on MNIST's class split, and both of the two by the first task."""
+    ours = column_of({"sgd": [0.80, 0.81], "sgd_lr_adapt": [0.81, 0.80], "bgd": [0.80, 0.79], "ta_ogd": [0.85, 0.86]})
+    for best, same in (([0.95, 0.96], 1), ([0.86, 0.85], 0)):
+        n = counts(make_cells(pd.concat([ours, column_of({"ta_agem": best})])))
+        assert (n["columns"], n["bold_agree"]) == (3, same)
 
 
 def test_agreement_tells_of_missing_seeds_and_incomplete_columns():

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 
 from tacl_lib.errors import TaclError
@@ -10,8 +11,10 @@ from tacl_lib.tasks import customary_scaling
 
 #: Raised when the same spec gives other numbers than before, so that old results are kept apart.
 RESULT_VERSION = 1
+DEFAULT_SEEDS = (0, 1, 2, 3, 4)  #: the paper has five runs
 #: Settings younger than the first stored runs, and what those had; a description that lacks one means this.
 LATER = {"fill": "black", "counted": "mixed"}
+_SAID_FIRST = ("dataset", "split", "experiment", "learner", "learner_settings")  # by `RunSpec.options`
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,23 @@ class RunSpec:
             if settings[name] == always:
                 del settings[name]
         return json.loads(json.dumps(settings))  # tuples become lists, as they are in a file
+
+    def options(self, seeds: Sequence[int]) -> str:
+        """What to give to ``python -m tacl_lib`` for these runs: all in which they differ from the defaults."""
+        own, usual = self.full(), RunSpec(self.dataset, self.split, self.experiment, self.learner).full()
+        words = [f"--dataset {self.dataset} --split {self.split}"]
+        words += [f"--experiment {self.experiment}"] * (self.experiment != RunSpec.experiment)
+        words += [f"--learner {self.learner}"]
+        for name in (item.name for item in fields(self) if item.name not in _SAID_FIRST):
+            value, default = (settings.get(name, LATER.get(name)) for settings in (own, usual))
+            if value != default:
+                text = ",".join(map(str, value)) or "'()'" if isinstance(value, list) else value
+                words.append(f"--{name.replace('_', '-')} {text}")
+        if tuple(seeds) != DEFAULT_SEEDS:
+            words.append(f"--seeds {' '.join(map(str, seeds))}")
+        settings = usual["learner_settings"]
+        changed = [f"{name}={value}" for name, value in own["learner_settings"].items() if value != settings.get(name)]
+        return " ".join([*words, *(["--set", *changed] if changed else [])])
 
     def name(self) -> str:
         """A hash of all settings: two specs have the same name if they ask for the same run.

@@ -1,8 +1,8 @@
 """What the paper printed, as data, and our results set beside it."""
 
 from tacl_lib.paper.claims import findings
-from tacl_lib.paper.compare import PAPER_RUNS, TOLERANCE, VERDICTS, agreement, counts, make_cells
-from tacl_lib.paper.judging import Finding, published_runs
+from tacl_lib.paper.compare import NEAR, PAPER_RUNS, TOLERANCE, VERDICTS, agreement, by_method, counts, make_cells
+from tacl_lib.paper.judging import USUAL, Finding, published_runs
 from tacl_lib.paper.published import (
     CITATION,
     DATASETS,
@@ -22,14 +22,17 @@ __all__ = [
     "EXPERIMENTS",
     "METHODS",
     "METRICS",
+    "NEAR",
     "PAPER_RUNS",
     "SETTINGS",
     "SPLITS",
     "TASK_AWARE",
     "TOLERANCE",
+    "USUAL",
     "VERDICTS",
     "Finding",
     "agreement",
+    "by_method",
     "counts",
     "findings",
     "make_cells",
