@@ -13,11 +13,12 @@ import mistune
 import pandas as pd
 
 from tacl_lib.errors import TaclError
-from tacl_lib.evidence import Evidence, details, opening
+from tacl_lib.evidence import details, opening
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, table_jobs
 from tacl_lib.experiments.profiles import Profile
 from tacl_lib.files import write_whole
 from tacl_lib.paper import CITATION, SETTINGS, agreement, make_cells, specs_of_settings
+from tacl_lib.paper_runs import Evidence
 from tacl_lib.record import circumstances
 from tacl_lib.results import METRICS, REFERENCE, Store
 from tacl_lib.tables import comparison_table, result_table, table_of_settings, to_html

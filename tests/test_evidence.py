@@ -6,9 +6,10 @@ import pytest
 from test_paper import runs_like_paper
 
 from tacl_lib import evidence, report
-from tacl_lib.evidence import Evidence, page
+from tacl_lib.evidence import page
 from tacl_lib.experiments.profiles import PROFILES
 from tacl_lib.paper import make_cells
+from tacl_lib.paper_runs import Evidence
 from tacl_lib.record import Record
 from tacl_lib.results import Store
 

@@ -91,7 +91,7 @@ def test_lower_rooms_do_not_import_higher_ones():
         ["bench"],
         ["gallery", "calibration", "open_settings"],
         ["readings"],
-        ["differences"],
+        ["differences", "paper_runs"],
         ["evidence"],
         ["report", "status", "reproduce", "welcome", "__main__"],
     ]

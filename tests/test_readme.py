@@ -7,7 +7,8 @@ import pytest
 
 from tacl_lib import __main__ as command_line
 from tacl_lib.errors import TaclError
-from tacl_lib.evidence import PAGE, Evidence, page, short
+from tacl_lib.evidence import PAGE, page, short
+from tacl_lib.paper_runs import Evidence
 from tacl_lib.readings import others
 from tacl_lib.readme import block, replaced_block
 from tacl_lib.results import REFERENCE, Store
