@@ -111,7 +111,7 @@ def details(evidence: Evidence) -> str:
 
 def short(evidence: Evidence) -> str:
     """What the README shows."""
-    return f"{evidence.line()}\n\n{evidence.column(SHOWN)}"
+    return f"{evidence.line()} {untouched_line(evidence.cells, evidence.store)}\n\n{evidence.column(SHOWN)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
