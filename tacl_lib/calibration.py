@@ -64,6 +64,7 @@ class Study:
 AS_RUN = Alternative("as in the profile")
 _SIX = tuple(("disjoint", d, s) for d in ("mnist", "fashion_mnist") for s in ("permutation", "rotation", "class"))
 _CLASS = tuple(("disjoint", dataset, "class") for dataset in ("fashion_mnist", "mnist"))
+_CONTINUOUS_CLASS = tuple(("continuous", dataset, "class") for dataset in ("fashion_mnist", "mnist"))
 
 _GLOROT = {"initialisation": "glorot"}
 _GLOROT_UNIT = _GLOROT | {"scaling": "unit"}
@@ -141,14 +142,17 @@ STUDIES = {
         ),
     ),
     "bgd": Study(
-        "BGD: first standard deviation, sum or mean of the batch",
+        "BGD: first standard deviation",
+        ("bgd",),
+        _CLASS + _CONTINUOUS_CLASS,
+        (AS_RUN, Alternative("first σ 0.06", learner={"std_init": 0.06})),
+        seeds=(0, 1, 2, 3, 4),
+    ),
+    "bgd_loss": Study(
+        "BGD: sum or mean of the batch",
         ("bgd",),
         _CLASS,
-        (
-            AS_RUN,
-            Alternative("first σ 0.02", learner={"std_init": 0.02}),
-            Alternative("mean of the batch loss", learner={"batch_loss": "mean"}),
-        ),
+        (AS_RUN, Alternative("mean of the batch loss", learner={"batch_loss": "mean"})),
         seeds=(0,),
     ),
     "last_task": Study(

@@ -104,7 +104,7 @@ class DenseOgd:
 class PlainBgd:
     """Bayesian gradient descent with a mean and a deviation beside every parameter tensor."""
 
-    def __init__(self, sizes: Sequence[int], std_init: float = 0.06, eta: float = 1.0, passes: int = 10):
+    def __init__(self, sizes: Sequence[int], std_init: float = 0.02, eta: float = 1.0, passes: int = 10):
         self.model, self.eta, self.passes = perceptron(sizes), eta, passes
         self.loss = nn.CrossEntropyLoss(reduction="sum")
         self.parameters = list(self.model.parameters())
