@@ -20,6 +20,7 @@ from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.execution import execute
 from tacl_lib.experiments.grid import Job
 from tacl_lib.experiments.profiles import PROFILES
+from tacl_lib.experiments.spec import RunSpec
 from tacl_lib.paper import METRICS, published
 from tacl_lib.results import OWN, REFERENCE, Store
 
@@ -35,6 +36,10 @@ class Alternative:
     run: dict = field(default_factory=dict)  #: fields of `RunSpec`
     learner: dict = field(default_factory=dict)  #: settings of the learner
 
+    def of(self, spec: RunSpec) -> RunSpec:
+        """A spec of the profile, read like this."""
+        return replace(spec, learner_settings=spec.learner_settings | self.learner, **self.run)
+
 
 @dataclass(frozen=True)
 class Study:
@@ -48,8 +53,7 @@ class Study:
 
     def job(self, alternative: Alternative, column: Column, method: str) -> Job:
         experiment, dataset, split = column
-        spec = PROFILES["paper"].spec(dataset, split, experiment, method, **alternative.learner)
-        return Job(replace(spec, **alternative.run), self.seeds)
+        return Job(alternative.of(PROFILES["paper"].spec(dataset, split, experiment, method)), self.seeds)
 
     def jobs(self) -> list[Job]:
         """Everything to run, the alternatives of one column together."""
@@ -69,6 +73,10 @@ _CONTINUOUS_CLASS = tuple(("continuous", dataset, "class") for dataset in ("fash
 _GLOROT = {"initialisation": "glorot"}
 _GLOROT_UNIT = _GLOROT | {"scaling": "unit"}
 _GLOROT_ALTERNATIVE = Alternative("Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT)
+#: what the clustering study was first run with
+FORMER_TA_AGEM = Alternative(
+    "10 samples, Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT, {"reference_batch": 10}
+)
 _STANDARD = {"scaling": "standard", "fill": "black"}
 
 STUDIES = {
@@ -111,7 +119,7 @@ STUDIES = {
             AS_RUN,
             Alternative("10 samples", learner={"reference_batch": 10}),
             Alternative("the whole memory", learner={"reference_batch": None}),
-            Alternative("10 samples, Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT, {"reference_batch": 10}),
+            FORMER_TA_AGEM,
         ),
     ),
     "agem": Study(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from tacl_lib.bench import versions
+from tacl_lib.calibration import FORMER_TA_AGEM
 from tacl_lib.differences import CONFIDENCE, chance_line, differing_table
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS
@@ -87,6 +88,7 @@ def details(evidence: Evidence) -> str:
         "TA-A-GEM on the class split of Fashion MNIST, with the paper's clusters and with random ones, at three "
         "sampling rates (its figure of memory contents). Members are those of the memory at the end, mean over runs.",
         evidence.study_table(),
+        *_former_study(evidence),
         "## Where ours and theirs differ",
         f"Cells further from the paper's than {TOLERANCE}, the tolerance of this project, or than chance at "
         f"{CONFIDENCE:.0%}. Standard errors are those of a difference between our mean and another mean of five runs "
@@ -107,6 +109,14 @@ def details(evidence: Evidence) -> str:
     if speed:
         parts += ["## Speed of the engine", versions.table(speed), versions.caption(speed)]
     return "\n\n".join(parts)
+
+
+def _former_study(evidence: Evidence) -> list[str]:
+    """The clustering study as it was first run, if the store has it: does it hang on the other open settings?"""
+    if not any(evidence.study(FORMER_TA_AGEM).values()):
+        return []
+    about = f"The same with another reading of other open settings ({FORMER_TA_AGEM.title}), which decides no claim:"
+    return [about, evidence.study_table(FORMER_TA_AGEM)]
 
 
 def short(evidence: Evidence) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from tacl_lib.calibration import AS_RUN, Alternative
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.experiments.profiles import PAPER_DATASETS, PROFILES, SPLITS
@@ -60,19 +61,17 @@ class Evidence:
         missing = [TITLES[method] for method in methods_in(experiment) if (column, method) not in self.records]
         return markdown_table(heads, rows) + (f"\n\nNot run yet: {', '.join(missing)}." if missing else "")
 
-    def study(self) -> dict[tuple[str, float], list[Record]]:
-        jobs = study_jobs(PAPER)
-        return {
-            (job.spec.learner_settings["policy"], job.spec.learner_settings["sampling_rate"]): self.store.records(*job)
-            for job in jobs
-        }
+    def study(self, reading: Alternative = AS_RUN) -> dict[tuple[str, float], list[Record]]:
+        """Records of the clustering study by policy and sampling rate. reading: of the other open settings."""
+        jobs = ((job.spec.learner_settings, Job(reading.of(job.spec), job.seeds)) for job in study_jobs(PAPER))
+        return {(own["policy"], own["sampling_rate"]): self.store.records(*job) for own, job in jobs}
 
-    def study_table(self) -> str:
+    def study_table(self, reading: Alternative = AS_RUN) -> str:
         """The study as a Markdown table: what its memories do for accuracy, and what they hold at the end."""
         heads = ["assignment", "sampling rate", "average accuracy", "first task", "forgetting"]
         heads += ["members by task", "of all", "runs", "made", AGAIN]
         rows = []
-        for (policy, rate), records in self.study().items():
+        for (policy, rate), records in self.study(reading).items():
             if not records:
                 rows.append([policy, f"{rate:g}", *["–"] * 5, 0, "not run", "–"])
                 continue
@@ -81,7 +80,7 @@ class Evidence:
             memory = sum(record.memory[-1] for record in records) / len(records)
             members = [", ".join(f"{count:.0f}" for count in memory), f"{memory.sum():.0f}"]
             spec = PAPER.spec(PAPER.study_dataset, "class", "disjoint", "ta_agem", policy=policy, sampling_rate=rate)
-            again = _again(spec, records)
+            again = _again(reading.of(spec), records)
             rows.append([policy, f"{rate:g}", *numbers, *members, len(records), made(records), again])
         return markdown_table(heads, rows)
 

@@ -4,7 +4,17 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from tacl_lib.calibration import AS_RUN, CELL, STUDIES, Study, judged, not_told_apart, ranking, results_of
+from tacl_lib.calibration import (
+    AS_RUN,
+    CELL,
+    FORMER_TA_AGEM,
+    STUDIES,
+    Study,
+    judged,
+    not_told_apart,
+    ranking,
+    results_of,
+)
 from tacl_lib.experiments.grid import all_jobs, study_jobs
 from tacl_lib.experiments.profiles import PAPER_DATASETS, PROFILES
 from tacl_lib.experiments.spec import RunSpec
@@ -65,6 +75,7 @@ def others(store: Store) -> str:
     """Stored runs that belong to no cell and to no study, as a Markdown table: they were tried, too."""
     known = {job.spec.name() for job in [*all_jobs(PAPER, PAPER_DATASETS), *study_jobs(PAPER)]}
     known |= {job.spec.name() for study in STUDIES.values() for job in study.jobs()}
+    known |= {FORMER_TA_AGEM.of(job.spec).name() for job in study_jobs(PAPER)}
     paper = published().set_index(CELL)["value"]
     rows = []
     for spec, seeds in store.catalogue().items():

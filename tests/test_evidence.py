@@ -6,6 +6,7 @@ import pytest
 from test_paper import runs_like_paper
 
 from tacl_lib import evidence, report
+from tacl_lib.calibration import AS_RUN, FORMER_TA_AGEM
 from tacl_lib.evidence import page
 from tacl_lib.experiments.profiles import PROFILES
 from tacl_lib.paper import make_cells
@@ -16,10 +17,21 @@ from tacl_lib.results import Store
 ABOUT = {"commit": "abcdef1", "machine": "Linux x86_64, 2 cores", "device": "cpu"}
 
 
-def put(store, method, value, seeds, *, finished="2030-01-02T00:00:00+00:00", note=None, memory=(0, 0), **settings):
+def put(
+    store,
+    method,
+    value,
+    seeds,
+    *,
+    finished="2030-01-02T00:00:00+00:00",
+    note=None,
+    memory=(0, 0),
+    reading=AS_RUN,
+    **settings,
+):
     """Runs on MNIST's class split (Fashion-MNIST's if settings are given) whose every accuracy is about the value."""
     dataset = "fashion_mnist" if settings else "mnist"
-    spec = PROFILES["paper"].spec(dataset, "class", "disjoint", method, **settings)
+    spec = reading.of(PROFILES["paper"].spec(dataset, "class", "disjoint", method, **settings))
     for seed in seeds:
         info = ABOUT | {"spec": spec.full(), "data": {"note": note}} | ({"finished": finished} if finished else {})
         plan = pd.DataFrame({"epoch": [0, 1, 2, 3], "task": [0, 0, 1, 1]})
@@ -83,6 +95,19 @@ def test_the_study_is_judged_with_five_runs_of_each_policy_and_shown_with_any(st
     assert shown["random", "0.1"][2:8] == ["0.701", "0.701", "0.000", "0, 100", "100", "1"]
     assert "--seeds 1 --set sampling_rate=0.1 policy=random" in shown["random", "0.1"][-1]
     assert "not run" in shown["random", "0.01"]
+
+
+def test_the_study_with_other_readings_is_shown_beside_and_decides_nothing(store):
+    put(store, "sgd", 0.80, range(5))
+    assert "which decides no claim" not in page(Evidence(store))
+    rate = {"policy": "clustering", "sampling_rate": 0.1}
+    put(store, "ta_agem", 0.9, range(5), memory=(60, 40), reading=FORMER_TA_AGEM, **rate)
+    text = page(Evidence(store))
+    assert "which decides no claim" in text
+    assert "`--dataset fashion_mnist --split class --learner ta_agem --scaling unit --initialisation glorot" in text
+    assert "| clustering | 0.1 | 0.902 ± 0.002 | 0.902 ± 0.002 | 0.000 ± 0.000 | 60, 40 | 100 | 5 |" in text
+    assert row_of(store, "counteracted at all rates")["our runs"] == "not tested"
+    assert "**Other stored runs**, which belong to no study:\n\nNone." in text
 
 
 def test_the_page_tells_diverged_runs_missing_dates_and_other_data(store):
