@@ -1,6 +1,7 @@
 """The README: its generated blocks are what the stored runs say, and its links lead somewhere."""
 
 import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,8 @@ def test_reference_runs_say_where_they_come_from():
     for spec, record in runs:
         assert record.info["wall_seconds_of_stack"] > 0
         assert record.info["versions"]["torch"]
+        assert record.info["machine"]
+        assert datetime.fromisoformat(record.info["finished"])
         assert re.fullmatch(r"[0-9a-f]{7,}\+?", record.info["commit"])
         assert record.diverged_at is None
         assert spec.train_limit is None
