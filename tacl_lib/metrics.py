@@ -3,6 +3,7 @@
 A_l is the accuracy of a task after epoch l, a row of ``Record.accuracy``; NaN means not tested.
 """
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -57,4 +58,6 @@ def _differ(left: Sequence[float], right: Sequence[float], confidence: float) ->
         return False  # one run says nothing about spread
     if np.ptp(left) == 0 and np.ptp(right) == 0:
         return bool(left[0] != right[0])
-    return bool(stats.ttest_ind(left, right, equal_var=False).pvalue < 1 - confidence)
+    with warnings.catch_warnings():  # scipy warns where one of the two has no spread; Welch's test allows that
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return bool(stats.ttest_ind(left, right, equal_var=False).pvalue < 1 - confidence)

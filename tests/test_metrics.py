@@ -114,6 +114,14 @@ def test_identical_methods_are_all_bold():
     assert not_worse([[0.5, 0.6], [0.5, 0.6], [0.5, 0.6]]) == [True, True, True]
 
 
+def test_one_method_without_spread_is_tested_without_a_warning():
+    """By hand: t = 0.3 / 0.01 with one degree of freedom, p = 0.021; at 95% they differ, at 99% they do not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not_worse([[0.8, 0.8], [0.49, 0.51]], confidence=0.95) == [True, False]
+        assert not_worse([[0.8, 0.8], [0.49, 0.51]]) == [True, True]
+
+
 def test_without_spread_any_difference_counts():
     """scipy would say NaN."""
     assert not_worse([[0.5, 0.5], [0.6, 0.6]]) == [False, True]
