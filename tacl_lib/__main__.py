@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
             default = field.default
             parser.add_argument(f"--{field.name.replace('_', '-')}", default=default, help=f"default: {default}")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings of the learner")
-    parser.add_argument("--seeds", nargs="*", type=int, default=list(DEFAULT_SEEDS), help="default: 0 1 2 3 4")
+    parser.add_argument("--seeds", nargs="*", type=int, default=list(DEFAULT_SEEDS), help=f"default: {DEFAULT_SEEDS}")
     parser.add_argument("--out", type=Path, help="folder for the records; without it nothing is stored")
     options = vars(parser.parse_args(arguments))
     seeds, out, settings = tuple(options.pop("seeds")), options.pop("out"), options.pop("set")

@@ -20,7 +20,7 @@ from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.execution import execute
 from tacl_lib.experiments.grid import Job
 from tacl_lib.experiments.profiles import PROFILES
-from tacl_lib.experiments.spec import RunSpec
+from tacl_lib.experiments.spec import DEFAULT_SEEDS, RunSpec
 from tacl_lib.paper import METRICS, published
 from tacl_lib.results import OWN, REFERENCE, Store
 
@@ -154,7 +154,7 @@ STUDIES = {
         ("bgd",),
         _CLASS + _CONTINUOUS_CLASS,
         (AS_RUN, Alternative("first σ 0.06", learner={"std_init": 0.06})),
-        seeds=(0, 1, 2, 3, 4),
+        seeds=DEFAULT_SEEDS,
     ),
     "bgd_loss": Study(
         "BGD: sum or mean of the batch",

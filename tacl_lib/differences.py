@@ -6,12 +6,11 @@ import pandas as pd
 from scipy import stats
 
 from tacl_lib.calibration import CELL
+from tacl_lib.metrics import CONFIDENCE
 from tacl_lib.paper import DATASETS, METHODS, METRICS, PAPER_RUNS
 from tacl_lib.readings import by_cell
 from tacl_lib.readme import markdown_table
 from tacl_lib.results import Store
-
-CONFIDENCE = 0.99  #: of the test that calls a difference more than chance; the paper's tables have the same
 
 
 def differing(cells: pd.DataFrame, store: Store) -> pd.DataFrame:

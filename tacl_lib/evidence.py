@@ -10,16 +10,17 @@ from collections.abc import Sequence
 
 from tacl_lib.bench import versions
 from tacl_lib.calibration import FORMER_TA_AGEM
-from tacl_lib.differences import CONFIDENCE, chance_line, differing_table
+from tacl_lib.differences import chance_line, differing_table
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS
 from tacl_lib.experiments.profiles import PAPER_DATASETS, SPLITS
 from tacl_lib.files import write_whole
+from tacl_lib.metrics import CONFIDENCE
 from tacl_lib.open_settings import chosen_settings
 from tacl_lib.paper import DATASETS, PAPER_RUNS, TOLERANCE, by_method, counts
 from tacl_lib.paper import METHODS as TITLES
-from tacl_lib.paper_runs import FAILS, PAPER, Evidence
-from tacl_lib.readings import others, tried, turned_round, untouched_line
+from tacl_lib.paper_runs import FAILS, Evidence
+from tacl_lib.readings import PAPER, others, tried, turned_round, untouched_line
 from tacl_lib.readme import markdown_table, replaced_block
 from tacl_lib.results import REFERENCE, ROOT, Store
 

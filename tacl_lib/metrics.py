@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
+CONFIDENCE = 0.99  #: of the paper's test of significance
+
 
 def average_accuracy(accuracy: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """After each epoch, the mean accuracy over the tasks trained on so far: ``[E, T]`` twice to ``[E]``."""
@@ -36,7 +38,9 @@ def summary(accuracy: np.ndarray, seen: np.ndarray) -> dict[str, float]:
     }
 
 
-def not_worse(values: Sequence[Sequence[float]], higher_is_better: bool = True, confidence: float = 0.99) -> list[bool]:
+def not_worse(
+    values: Sequence[Sequence[float]], higher_is_better: bool = True, confidence: float = CONFIDENCE
+) -> list[bool]:
     """Which methods the paper's tables print bold: the best one, and those not significantly different from it.
 
     values: for each method its results over runs. Two methods differ if Welch's t-test rejects equal means

@@ -7,17 +7,16 @@ import pandas as pd
 from tacl_lib.calibration import AS_RUN, Alternative
 from tacl_lib.errors import TaclError
 from tacl_lib.experiments.grid import EXPERIMENTS, Job, all_jobs, study_jobs
-from tacl_lib.experiments.profiles import PAPER_DATASETS, PROFILES, SPLITS
+from tacl_lib.experiments.profiles import PAPER_DATASETS, SPLITS
 from tacl_lib.experiments.spec import RunSpec
 from tacl_lib.metrics import summary
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.paper import PAPER_RUNS, USUAL, Finding, agreement, findings, make_cells, methods_in, published_runs
-from tacl_lib.readings import AGAIN, made
+from tacl_lib.readings import AGAIN, PAPER, made
 from tacl_lib.readme import markdown_table
 from tacl_lib.record import Record
 from tacl_lib.results import METRICS, ReadOnce, Store
 
-PAPER = PROFILES["paper"]
 FAILS = "✗"  #: before the numbers of a part that does not hold
 _BETWEEN_PARTS = "<br>"  # a line for each part of a claim, also in a cell of a Markdown table
 

@@ -73,15 +73,14 @@ def _title(column: tuple[str, str, str, str]) -> str:
 
 def others(store: Store) -> str:
     """Stored runs that belong to no cell and to no study, as a Markdown table: they were tried, too."""
-    known = {job.spec.name() for job in [*all_jobs(PAPER, PAPER_DATASETS), *study_jobs(PAPER)]}
-    known |= {job.spec.name() for study in STUDIES.values() for job in study.jobs()}
+    known = _of_the_grid() | {job.spec.name() for study in STUDIES.values() for job in study.jobs()}
     known |= {FORMER_TA_AGEM.of(job.spec).name() for job in study_jobs(PAPER)}
     paper = published().set_index(CELL)["value"]
     rows = []
     for spec, seeds in store.catalogue().items():
         if spec.name() not in known:
             records, means = store.records(spec, seeds), store.summaries([(spec, seeds)])[list(METRICS)].mean()
-            cell = (spec.experiment, spec.dataset, spec.split, spec.learner)
+            cell = _runs_of(spec)
             numbers = [f"{means[metric]:.3f} ({paper[(*cell, metric)]:.3f})" for metric in METRICS]
             rows.append([_title(cell), *numbers, len(seeds), made(records), f"`{spec.options(seeds)}`"])
     heads = ["column", "average accuracy", "first task", "forgetting", "runs", "made", AGAIN]
@@ -98,8 +97,13 @@ def made(records: Sequence[Record]) -> str:
 
 def touched(store: Store) -> set[tuple]:
     """Columns with their method (experiment, dataset, split, method) that any other reading has runs of."""
-    own = {job.spec.name() for job in [*all_jobs(PAPER, PAPER_DATASETS), *study_jobs(PAPER)]}
-    return {_runs_of(spec) for spec in store.catalogue() if spec.name() not in own}
+    grid = _of_the_grid()
+    return {_runs_of(spec) for spec in store.catalogue() if spec.name() not in grid}
+
+
+def _of_the_grid() -> set[str]:
+    """Names of the specs of the paper's tables and of its clustering study."""
+    return {job.spec.name() for job in all_jobs(PAPER, PAPER_DATASETS)}
 
 
 def _runs_of(spec: RunSpec) -> tuple[str, str, str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tacl_lib.errors import unknown_name
-from tacl_lib.experiments.spec import RunSpec
+from tacl_lib.experiments.spec import DEFAULT_SEEDS, RunSpec
 
 SPLITS = ("permutation", "rotation", "class")
 METHODS = ("sgd", "sgd_lr_adapt", "bgd", "ta_ogd", "ta_agem", "ogd", "agem")
@@ -90,7 +90,7 @@ PROFILES = {
     ),
     "paper": Profile(
         name="paper",
-        seeds=(0, 1, 2, 3, 4),
+        seeds=DEFAULT_SEEDS,
         datasets=PAPER_DATASETS,
         study_dataset="fashion_mnist",
     ),
