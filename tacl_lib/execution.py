@@ -20,6 +20,8 @@ from tacl_lib.experiments.cost import seconds
 from tacl_lib.experiments.grid import Job
 from tacl_lib.results import Store
 
+LOOPBACK = "127.0.0.1"  #: where scheduler, nannies and workers on this machine listen: nobody outside can reach them
+
 
 def do(job: Job, folder: Path | str, progress: bool = False) -> None:
     """Execute a job unless its results are there already, and put them into the store."""
@@ -62,10 +64,10 @@ def workers(cluster: str | None = None) -> Iterator[str]:
         {"OMP_NUM_THREADS": "1"} for _ in range(_cores())
     ]
     specs = {
-        number: {"cls": Nanny, "options": {"nthreads": 1, "env": env, "memory_limit": 0, "silence_logs": "ERROR"}}
+        number: {"cls": Nanny, "options": {"nthreads": 1, "env": env, "memory_limit": 0, "silence_logs": "ERROR", "host": LOOPBACK}}
         for number, env in enumerate(environments)
     }
-    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "port": 0, "host": "127.0.0.1"}}
+    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "port": 0, "host": LOOPBACK}}
     with SpecCluster(workers=specs, scheduler=scheduler, silence_logs="ERROR") as local:
         yield local.scheduler_address
 
