@@ -33,20 +33,20 @@ data: setup ## fetch every dataset that can be had and show where it came from
 	$(RUN) tacl_lib.data
 
 reproduce: setup ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
-	$(RUN) tacl_lib.reproduce $(CHOICE)
+	$(RUN) tacl_lib.report.reproduce $(CHOICE)
 
 figure: setup ## make one figure of the paper from stored runs (NAME=…; without it: list the names)
-	$(RUN) tacl_lib.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
+	$(RUN) tacl_lib.report.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
 
 status: setup ## show which runs of the profile are done, running and missing
-	$(RUN) tacl_lib.reproduce --status $(CHOICE)
+	$(RUN) tacl_lib.report.reproduce --status $(CHOICE)
 
 coursework: setup ## make release, solutions and marking schemes of the problem sets from their sources
-	$(RUN) tacl_lib.coursework generate
+	$(RUN) tacl_lib.teaching.coursework generate
 
 grade: ## grade with nbgrader what students handed in (SUBMISSIONS=folder); see coursework/README.md
 	@tools/setup $(VENV) instructor
-	$(RUN) tacl_lib.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT)
+	$(RUN) tacl_lib.teaching.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT)
 
 test: export TACL_PROFILE = smoke
 test: setup-test lint ## all tests: library, notebooks, style
@@ -58,7 +58,7 @@ lint: setup-test ## check style and that notebooks hold no output
 	@$(VENV)/bin/nbstripout --verify $(wildcard notebooks/*.ipynb coursework/*/*/*.ipynb)
 
 bench: setup-test ## measure speed, as ratios in one run; numbers for the README
-	$(RUN) tacl_lib.bench
+	@PYTHONPATH=tools $(VENV)/bin/python -m bench
 
 pictures: setup-test ## run the lessons in a real JupyterLab and take the README's pictures of them (needs Chromium)
 	@$(VENV)/bin/python tools/pictures.py $(NAME)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tacl_lib.core.metrics import summary
 from tacl_lib.errors import TaclError
-from tacl_lib.experiments import RunSpec, run
-from tacl_lib.experiments.spec import DEFAULT_SEEDS
-from tacl_lib.metrics import summary
+from tacl_lib.runs import RunSpec, run
+from tacl_lib.runs.spec import DEFAULT_SEEDS
 
 
 def main(arguments: list[str] | None = None) -> None:

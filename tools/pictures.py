@@ -25,7 +25,7 @@ CELLS = {
     "02_agem": ("widgets.projection_playground()", True),
     "03_ogd": ("playground.method.index = 1", True),
     "04_clustering_memory": ("widgets.memory_player(log, tasks)", False),
-    "05_task_agnostic": ("from tacl_lib.figures.parts import METRICS", False),
+    "05_task_agnostic": ("from tacl_lib.report.figures.parts import METRICS", False),
     "10_your_own_method_and_data": ('figures["letters"]', True),
 }
 

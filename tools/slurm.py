@@ -9,7 +9,7 @@ import sys
 
 from dask_jobqueue import SLURMCluster
 
-from tacl_lib.reproduce import main
+from tacl_lib.report.reproduce import main
 
 cluster = SLURMCluster(
     queue="normal",  # your partition

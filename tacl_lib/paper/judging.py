@@ -10,7 +10,7 @@ from math import isfinite
 
 import pandas as pd
 
-from tacl_lib.metrics import not_worse
+from tacl_lib.core.metrics import not_worse
 from tacl_lib.paper.compare import DIGITS
 from tacl_lib.paper.published import DATASETS, METHODS, METRICS, published
 

@@ -8,10 +8,10 @@ of the open settings; runs with other readings were known.
 from collections.abc import Iterator, Mapping, Sequence
 from math import exp, isfinite, log
 
-from tacl_lib.experiments.profiles import SAMPLING_RATES
-from tacl_lib.metrics import summary
+from tacl_lib.core.metrics import summary
+from tacl_lib.core.record import Record
 from tacl_lib.paper.judging import USUAL, Finding, Limits, Part, as_printed, better, mean_of
-from tacl_lib.record import Record
+from tacl_lib.runs.profiles import SAMPLING_RATES
 
 Study = Mapping[tuple[str, float], Sequence[Record]]  #: records of the study by (policy, sampling rate)
 

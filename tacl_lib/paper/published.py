@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tacl_lib.learners import LEARNERS, Learner, TaskAwareLearner
+from tacl_lib.core.learners import LEARNERS, Learner, TaskAwareLearner
 
 CITATION = (
     "C. Lamers, R. Vidal, N. Belbachir, N. van Stein, T. Bäck, P. Giampouras: "

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from tacl_lib.core.learners import LEARNERS, Learner, make_learner, settings_of
+from tacl_lib.core.tasks import Tasks, make_tasks
 from tacl_lib.data import Dataset
+from tacl_lib.engine.network import Network
 from tacl_lib.errors import unknown_name
-from tacl_lib.experiments.profiles import Profile
-from tacl_lib.experiments.spec import RunSpec
-from tacl_lib.learners import LEARNERS, Learner, make_learner, settings_of
-from tacl_lib.network import Network
-from tacl_lib.tasks import Tasks, make_tasks
+from tacl_lib.runs.profiles import Profile
+from tacl_lib.runs.spec import RunSpec
 
 LABELS = 10  #: of every dataset of the paper
 

@@ -4,11 +4,11 @@ import shutil
 
 import pytest
 
-from tacl_lib.experiments.profiles import PROFILES
-from tacl_lib.results import REFERENCE, Store
+from tacl_lib.runs.profiles import PROFILES
+from tacl_lib.runs.store import REFERENCE, Store
 
 CELLS = [
-    "from tacl_lib.widgets import forgetting_explorer, projection_playground, scheduler_lab",
+    "from tacl_lib.teaching.widgets import forgetting_explorer, projection_playground, scheduler_lab",
     # Changed after it was shown, while the browser is still loading: nothing of that may be lost.
     "playground = projection_playground()\ndisplay(playground)\nplayground.agem.example.value = 'no conflict'",
     "scheduler_lab()",

@@ -1,1 +1,0 @@
-"""Speed and memory against plain implementations, as ratios of one run: ``python -m tacl_lib.bench``."""

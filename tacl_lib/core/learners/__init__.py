@@ -1,0 +1,41 @@
+"""The seven learners of the paper (and a faster BGD), one file each, and the register that finds them by name."""
+
+from tacl_lib.core.learners.agem import Agem
+from tacl_lib.core.learners.base import (
+    LEARNERS,
+    Learner,
+    Step,
+    Stored,
+    TaskAwareLearner,
+    make_learner,
+    register,
+    settings_of,
+)
+from tacl_lib.core.learners.bgd import Bgd
+from tacl_lib.core.learners.bgd_local import BgdLocal
+from tacl_lib.core.learners.ogd import Ogd
+from tacl_lib.core.learners.scheduler import Scheduler
+from tacl_lib.core.learners.sgd import Sgd
+from tacl_lib.core.learners.sgd_lr_adapt import SgdLrAdapt
+from tacl_lib.core.learners.ta_agem import TaAgem
+from tacl_lib.core.learners.ta_ogd import TaOgd
+
+__all__ = [
+    "LEARNERS",
+    "Agem",
+    "Bgd",
+    "BgdLocal",
+    "Learner",
+    "Ogd",
+    "Scheduler",
+    "Sgd",
+    "SgdLrAdapt",
+    "Step",
+    "Stored",
+    "TaAgem",
+    "TaOgd",
+    "TaskAwareLearner",
+    "make_learner",
+    "register",
+    "settings_of",
+]

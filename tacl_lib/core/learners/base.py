@@ -1,0 +1,147 @@
+"""What every learner has in common, and the register of learners by name."""
+
+import inspect
+from fractions import Fraction
+from typing import NamedTuple, get_args
+
+import torch
+
+from tacl_lib.core.memory import Geometry, Placement
+from tacl_lib.engine.network import Network
+from tacl_lib.errors import TaclError, unknown_name
+
+
+class Stored(NamedTuple):
+    """What a learner put into its memory in a step."""
+
+    chosen: torch.Tensor  #: int64 ``[R]``, position in the batch
+    placement: Placement
+
+
+class Step(NamedTuple):
+    """What a learner says of a step. Only the loss is required."""
+
+    loss: torch.Tensor  #: ``[R]``
+    rate: torch.Tensor | float | None = None  #: learning rate that was used, a number or ``[R]``
+    projected: torch.Tensor | None = None  #: bool ``[R]``, whether the gradient was changed
+    stored: Stored | None = None
+
+
+class Learner:
+    """Trains R stacked networks. It is given samples and labels, and nothing that tells the task.
+
+    A subclass needs `step`. It overrides `state` and `load_state` if it keeps more than the weights, and
+    `tested` if the weights in ``self.network`` are not the ones to test.
+    """
+
+    name: str  #: how the register and the tables call it
+    geometry: Geometry | None = None  #: of its memory, if it has one that changes with the batches
+    #: whether `train` may run its steps in torch's inference mode, which makes small operations cheaper but
+    #: rules out autograd; every learner of the kit says yes
+    inference: bool = False
+
+    def __init__(self, network: Network, *, rate: float = 1e-3):
+        """rate: the learning rate η."""
+        if not rate > 0:
+            raise TaclError(f"the learning rate must be greater than 0, not {rate}.")
+        self.network, self.rate = network, rate
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
+        """Learn from one batch: x ``[R, batch, features]``, y ``[R, batch]``."""
+        raise TaclError(f"the learner {type(self).__name__} has no method step(x, y); write one.")
+
+    def tested(self) -> Network:
+        """The network whose accuracy is measured."""
+        return self.network
+
+    def state(self) -> dict:
+        """Everything that a checkpoint needs to go on exactly here."""
+        return {"weights": self.network.flat}
+
+    def load_state(self, state: dict) -> None:
+        self.network.flat.copy_(state["weights"])
+
+
+class TaskAwareLearner(Learner):
+    """A learner that is told when a task ends, and is then given samples of it to keep."""
+
+    samples_per_task: int
+
+    def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        """A task is over: x ``[R, s, features]`` and y ``[R, s]`` are ``samples_per_task`` of its samples."""
+        raise TaclError(f"the learner {type(self).__name__} has no method end_task(x, y); write one.")
+
+
+LEARNERS: dict[str, type[Learner]] = {}
+
+
+def register(learner: type[Learner]) -> type[Learner]:
+    """Class decorator: the learner can then be asked for by its name."""
+    if not (isinstance(getattr(learner, "name", None), str) and issubclass(learner, Learner)):
+        raise TaclError(f"{learner.__name__} must be a Learner with a class attribute name = '...'.")
+    LEARNERS[learner.name] = learner
+    return learner
+
+
+def make_learner(name: str, network: Network, **settings) -> Learner:
+    """A learner by name, e.g. ``make_learner("ta_agem", network, sampling_rate=0.1)``."""
+    if name not in LEARNERS:
+        raise unknown_name("learner", name, LEARNERS)
+    known = settings_of(name)
+    for setting in settings:
+        if setting not in known:
+            raise unknown_name(f"setting of {name}", setting, known)
+        _check_kind(name, setting, settings[setting])
+    return LEARNERS[name](network, **settings)
+
+
+#: What a value of each annotated type is called, and which types it may have.
+_KINDS = {
+    bool: ("True or False", bool),
+    int: ("a whole number", int),
+    float: ("a number", (int, float)),
+    str: ("a word", str),
+}
+
+
+def _check_kind(learner: str, setting: str, value: object) -> None:
+    """A setting must be of the type that it is annotated with, or else that its default has."""
+    parameter = _parameters(learner)[setting]
+    annotated = parameter.annotation
+    allowed = get_args(annotated) or (annotated if isinstance(annotated, type) else type(parameter.default),)
+    kinds = [_KINDS[kind] for kind in allowed if kind in _KINDS]
+    if not kinds or (value is None and type(None) in allowed):
+        return  # a type of somebody's own is theirs to check
+    if not any(isinstance(value, types) and isinstance(value, bool) == (types is bool) for _, types in kinds):
+        words = [word for word, _ in kinds] + ["None"] * (type(None) in allowed)
+        raise TaclError(f"{setting} of {learner} must be {' or '.join(words)}, not {value!r}.")
+
+
+def settings_of(name: str) -> dict[str, object]:
+    """The settings of a learner and their defaults."""
+    return {setting: parameter.default for setting, parameter in _parameters(name).items()}
+
+
+def _parameters(learner: str) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(LEARNERS[learner].__init__).parameters.values()
+    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+class Sampling:
+    """Which steps put a sample into the memory: a rate of 0.01 means one every 100 batches."""
+
+    def __init__(self, rate: float):
+        if not 1e-6 <= rate <= 1:
+            raise TaclError(f"the sampling rate must lie between 0.000001 and 1, not {rate}.")
+        self._rate = Fraction(rate).limit_denominator(1_000_000)  # exact: 30 · 0.1 must not round to 2
+
+    def due(self, step: int) -> bool:
+        """Whether step number ``step`` (from 0) samples."""
+        return int((step + 1) * self._rate) > int(step * self._rate)
+
+
+def check_positive(**settings: int | None) -> None:
+    """Settings that count something must be at least 1 (None means all)."""
+    for name, value in settings.items():
+        if value is not None and value < 1:
+            raise TaclError(f"{name} must be at least 1, not {value}.")

@@ -1,0 +1,76 @@
+"""BGD: Bayesian gradient descent (Zeno et al., 2018), the task-agnostic rival of the paper."""
+
+import torch
+
+from tacl_lib.core.learners.base import Learner, Step, check_positive, register
+from tacl_lib.engine.network import Network
+from tacl_lib.engine.noisy_weights import noise_for
+from tacl_lib.errors import TaclError, unknown_name
+
+BATCH_LOSSES = ("sum", "mean")
+
+
+@register
+class Bgd(Learner):
+    """A mean μ and a standard deviation σ for every weight; sure weights (small σ) move little.
+
+    With w = μ + ε σ, ε ~ N(0, 1), and g the gradient of the batch loss at w:
+        μ ← μ - η σ² E[g]
+        σ ← σ √(1 + (½ σ E[g ε])²) - ½ σ² E[g ε]
+    The expectations are means over ``passes`` draws of a whole network. The mean weights are tested.
+    """
+
+    name = "bgd"
+    inference = True
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        std_init: float = 0.02,
+        eta: float = 1.0,
+        passes: int = 10,
+        batch_loss: str = "sum",
+    ):
+        """std_init: first σ, as BGD's authors have it for a sequence of the same five datasets, 20 epochs each.
+        eta: η. passes: Monte-Carlo draws a step.
+        batch_loss: ``"sum"`` over the batch, as in the code of BGD's authors, or ``"mean"``.
+        """
+        super().__init__(network, rate=eta)
+        check_positive(passes=passes)
+        if not std_init > 0:
+            raise TaclError(f"std_init must be greater than 0, not {std_init}.")
+        if batch_loss not in BATCH_LOSSES:
+            raise unknown_name("batch_loss", batch_loss, BATCH_LOSSES)
+        self.passes, self.batch_loss, self.steps = passes, batch_loss, 0
+        self.std = torch.full_like(network.flat, std_init)  #: σ, laid out as ``network.flat``
+        self.noise = noise_for(network)
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
+        self.network.check_batch(x, y)
+        self.noise.begin(self.steps)
+        self.steps += 1
+        network, std = self.network, self.std
+        loss, mean_gradient, gradient_noise = self.expectations(network, std, x, y)
+        self.noise.move(network.flat, std, mean_gradient, gradient_noise, self.rate)
+        return Step(loss, self.rate)
+
+    def expectations(self, network: Network, std: torch.Tensor, x, y):
+        """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat`` and free to be changed.
+
+        network: of the means μ; std: σ, laid out as ``network.flat``.
+        """
+        weight = self._sample_weight(y)
+        loss, *sums = self.noise.expectations(network, std, x, y, weight / self.passes, self.passes)
+        return loss / (y.shape[1] * weight), *sums
+
+    def _sample_weight(self, y: torch.Tensor) -> float:
+        return 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]
+
+    def state(self) -> dict:
+        return super().state() | {"std": self.std, "steps": self.steps}
+
+    def load_state(self, state: dict) -> None:
+        super().load_state(state)
+        self.std.copy_(state["std"])
+        self.steps = state["steps"]

@@ -1,0 +1,47 @@
+"""Plain stochastic gradient descent: the baseline that forgets."""
+
+import torch
+
+from tacl_lib.core.learners.base import Learner, Step, register
+from tacl_lib.engine.network import Gradient, Network
+from tacl_lib.errors import TaclError
+
+
+@register
+class Sgd(Learner):
+    """w ← w - η ∇L(w); with a momentum m the step is -η v instead, where v ← m v + ∇L(w)."""
+
+    name = "sgd"
+    inference = True
+
+    def __init__(self, network: Network, *, rate: float = 1e-3, momentum: float = 0.0):
+        """momentum: m. The paper names none; the calibration asks what one would change."""
+        super().__init__(network, rate=rate)
+        if not 0 <= momentum < 1:
+            raise TaclError(f"momentum must be at least 0 and less than 1, not {momentum}.")
+        self.momentum = momentum
+        self.velocity = torch.zeros_like(network.flat) if momentum else None  #: v, laid out as ``network.flat``
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
+        losses, gradient = self.network.loss_gradient(x, y)
+        if self.velocity is None:
+            self.network.add(gradient, -self.rate)
+        else:
+            self._accelerate(gradient)
+            self.network.flat.add_(self.velocity, alpha=-self.rate)
+        return Step(losses.sum(1), self.rate)
+
+    def _accelerate(self, gradient: Gradient) -> None:
+        """v ← m v + gradient."""
+        views, layers = self.network.views(self.velocity), len(gradient.inputs)
+        for layer, (given, delta) in enumerate(zip(*gradient, strict=True)):
+            views[layer].baddbmm_(given.mT, delta, beta=self.momentum)
+            views[layers + layer].mul_(self.momentum).add_(delta.sum(1, keepdim=True))
+
+    def state(self) -> dict:
+        return super().state() | ({} if self.velocity is None else {"velocity": self.velocity})
+
+    def load_state(self, state: dict) -> None:
+        super().load_state(state)
+        if self.velocity is not None:
+            self.velocity.copy_(state["velocity"])

@@ -1,0 +1,141 @@
+"""What happened in a memory, step by step, and its content at any step rebuilt from that.
+
+The log is written by the training loop, which knows the true tasks from the stream. Neither the memory nor
+the learner ever sees them.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+
+from tacl_lib.core.memory.policies import Geometry, Placement
+
+EMPTY = -1  #: the task and the row of a place that holds nothing
+
+
+@dataclass(frozen=True)
+class EventLog:
+    """Arrivals in the memory of one run, in order; arrays of equal length."""
+
+    geometry: Geometry
+    step: np.ndarray  #: int32, the training step after which the newcomer came
+    cluster: np.ndarray  #: int16
+    slot: np.ndarray  #: int16
+    task_in: np.ndarray  #: int16, true task of the newcomer
+    task_out: np.ndarray  #: int16, true task of what it replaced, or -1
+    row: np.ndarray  #: int32, the newcomer's row in ``tasks.train``
+
+    def __post_init__(self):
+        # One sorted key per event (place first, then step): a search in it finds the last arrival at every
+        # place up to a step in microseconds, however long the log.
+        place = self.cluster.astype(np.int64) * self.geometry.size + self.slot
+        order = np.argsort(place, kind="stable")
+        span = int(self.step.max(initial=0)) + 2
+        object.__setattr__(self, "_by_place", order)
+        object.__setattr__(self, "_keys", (place * span + self.step)[order])
+        object.__setattr__(self, "_span", span)
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def last_arrivals(self, step: int) -> np.ndarray:
+        """For each place the number of the event that filled it last, or -1: ``[capacity]``, after ``step``."""
+        places = np.arange(self.geometry.capacity) * self._span
+        limit = places + min(max(step, -1), self._span - 2)
+        found = np.searchsorted(self._keys, limit, side="right") - 1
+        exists = (found >= 0) & (self._keys[np.maximum(found, 0)] >= places) if len(self) else found >= 0
+        return np.where(exists, self._by_place[np.maximum(found, 0)] if len(self) else EMPTY, EMPTY)
+
+    def tasks(self, step: int) -> np.ndarray:
+        """True task of every member after a step, -1 where empty: ``[clusters, P]``."""
+        return self._content(self.task_in, step)
+
+    def rows(self, step: int) -> np.ndarray:
+        """Row in ``tasks.train`` of every member after a step, -1 where empty: ``[clusters, P]``."""
+        return self._content(self.row, step)
+
+    def _content(self, values: np.ndarray, step: int) -> np.ndarray:
+        last = self.last_arrivals(step)
+        content = np.full(len(last), EMPTY, np.int64)
+        content[last >= 0] = values[last[last >= 0]]
+        return content.reshape(-1, self.geometry.size)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The arrays by name, for a file."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "geometry"}
+
+
+def log_of(geometry: Geometry, step, cluster, slot, task_in, row) -> EventLog:
+    """A log from arrivals in order; who left follows from who stood there before."""
+    place = np.asarray(cluster, np.int64) * geometry.size + np.asarray(slot)
+    order = np.argsort(place, kind="stable")
+    task_in = np.asarray(task_in)
+    task_out = np.full(len(place), EMPTY, np.int16)
+    same = place[order][1:] == place[order][:-1]
+    task_out[order[1:][same]] = task_in[order[:-1][same]]
+    columns = (step, np.int32), (cluster, np.int16), (slot, np.int16), (task_in, np.int16)
+    return EventLog(
+        geometry, *(np.asarray(c).astype(d) for c, d in columns), task_out, np.asarray(row).astype(np.int32)
+    )
+
+
+class EventRecorder:
+    """Collects arrivals of R runs on the device, and brings them to the host once an epoch."""
+
+    def __init__(self, geometry: Geometry, runs: int):
+        self.geometry, self.runs = geometry, runs
+        self._fresh: list[torch.Tensor] = []
+        self._fresh_steps: list[int] = []
+        self._steps: list[np.ndarray] = []
+        self._host: list[np.ndarray] = []  # each int32 [events, 5, R]: cluster, slot, task, row, kept
+        self._content = np.full((runs, geometry.capacity), EMPTY)  # the true task at every place
+
+    def note(self, step: int, place: Placement, chosen: torch.Tensor, task: torch.Tensor, row: torch.Tensor):
+        """Note the arrival of batch position ``chosen [R]``, of which the stream says task and row ``[R, batch]``."""
+        run = torch.arange(self.runs, device=chosen.device)
+        kept = torch.ones_like(place.slot) if place.kept is None else place.kept.long()
+        event = torch.stack([place.cluster, place.slot, task[run, chosen], row[run, chosen], kept])
+        self._fresh.append(event)
+        self._fresh_steps.append(step)
+
+    def flush(self) -> None:
+        """Bring what is new to the host."""
+        if not self._fresh:
+            return
+        events = torch.stack(self._fresh).to(torch.int32).cpu().numpy()
+        self._host.append(events)
+        self._steps.append(np.array(self._fresh_steps, np.int32))
+        self._fresh, self._fresh_steps = [], []
+        for run in range(self.runs):
+            cluster, slot, task, _, kept = events[:, :, run].T
+            there = kept == 1
+            # Of several arrivals at one place the last one stays, as in the memory.
+            self._content[run, (cluster * self.geometry.size + slot)[there]] = task[there]
+
+    def members_by_task(self, tasks: int) -> np.ndarray:
+        """How many members of each true task the memory holds now: int64 ``[R, tasks]``."""
+        self.flush()
+        return np.stack([(self._content == task).sum(1) for task in range(tasks)], axis=1)
+
+    def logs(self) -> list[EventLog]:
+        """One log per run."""
+        self.flush()
+        steps = np.concatenate(self._steps) if self._steps else np.zeros(0, np.int32)
+        events = np.concatenate(self._host) if self._host else np.zeros((0, 5, self.runs), np.int32)
+        logs = []
+        for run in range(self.runs):
+            cluster, slot, task, row, kept = events[:, :, run].T
+            there = kept == 1
+            logs.append(log_of(self.geometry, *(c[there] for c in (steps, cluster, slot, task, row))))
+        return logs
+
+    def state(self) -> dict:
+        """Everything that a checkpoint needs."""
+        self.flush()
+        arrays = {"steps": self._steps, "events": self._host, "content": [self._content.copy()]}
+        return {name: [torch.from_numpy(part) for part in parts] for name, parts in arrays.items()}
+
+    def load_state(self, state: dict) -> None:
+        arrays = {name: [part.cpu().numpy() for part in parts] for name, parts in state.items()}
+        self._steps, self._host, self._content = arrays["steps"], arrays["events"], arrays["content"][0].copy()

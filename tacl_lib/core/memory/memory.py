@@ -1,0 +1,53 @@
+"""A memory of constant size: a policy that says where a newcomer goes, and a store that holds it."""
+
+import torch
+
+from tacl_lib.core.memory.policies import Geometry, Placement, policy_named
+from tacl_lib.core.memory.stores import GradientStore, SampleStore
+
+
+class Memory:
+    """R memories at once, one per run, all of the same geometry."""
+
+    def __init__(self, store: SampleStore | GradientStore, geometry: Geometry, policy: str, runs: int, device):
+        self.geometry, self.store = geometry.checked(), store
+        self.policy = policy_named(policy)
+        #: how often each cluster was added to, int64 ``[R, clusters of all pools]``
+        self.added = torch.zeros(runs, geometry.pools * geometry.clusters, dtype=torch.int64, device=device)
+        self._one = torch.ones(runs, 1, dtype=torch.int64, device=device)
+        self._slots = torch.arange(geometry.size, device=device)
+
+    @property
+    def filled(self) -> torch.Tensor:
+        """Which places hold something: bool ``[R, capacity]``; place = cluster · P + slot."""
+        return (self._slots < self.added.unsqueeze(2)).flatten(1)
+
+    def add(self, item, pool: torch.Tensor, uniform: torch.Tensor) -> Placement:
+        """Add one item per run to the pool ``[R]`` that it belongs to; ``uniform [R]`` decides where chance does."""
+        placement = self.policy(
+            self.geometry,
+            self.added,
+            pool,
+            lambda: self.store.distances(item, pool, self.filled),
+            uniform,
+        )
+        # Counted even when turned away, so that a reservoir knows how many it has seen; a place that is
+        # full stays full.
+        self.added.scatter_add_(1, placement.cluster.unsqueeze(1), self._one)
+        place = placement.cluster * self.geometry.size + placement.slot
+        self.store.put(place, item, placement.kept, self.filled)
+        return placement
+
+    def state(self) -> dict:
+        """Everything that a checkpoint needs."""
+        return {"added": self.added, "store": self.store.state()}
+
+    def load_state(self, state: dict) -> None:
+        self.added.copy_(state["added"])
+        self.store.load_state(state["store"])
+
+
+def sample_memory(runs: int, features: int, geometry: Geometry, policy: str, device="cpu") -> Memory:
+    """A memory of labelled samples: items are ``(x [R, features], y [R])``."""
+    store = SampleStore(runs, features, geometry.checked(), device)
+    return Memory(store, geometry, policy, runs, device)

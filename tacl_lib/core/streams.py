@@ -1,0 +1,165 @@
+"""Tasks in, batches out: the disjoint and the continuous stream of the paper.
+
+A stream alone knows which task a sample comes from. It hands that to the record; a learner is given only
+``batch.x`` and ``batch.y``. Batches of R runs come stacked, ``[R, batch, features]``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from tacl_lib.core.randomness import generator, stacked
+from tacl_lib.core.tasks import Tasks
+from tacl_lib.errors import TaclError, unknown_name
+
+STREAMS = ("disjoint", "continuous")
+LAST_TASKS = ("mixed", "pure", "whole")
+COUNTED = ("mixed", "own")
+
+
+class Batch(NamedTuple):
+    """One training step's data for R runs."""
+
+    x: torch.Tensor  #: float32 ``[R, batch, features]``: for the learner
+    y: torch.Tensor  #: int64 ``[R, batch]``: for the learner
+    task: torch.Tensor  #: int64 ``[R, batch]``, the true tasks: for the record only
+    row: torch.Tensor  #: int64 ``[R, batch]``, rows of ``tasks.train``: for the record only
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch of a stream shows."""
+
+    number: int
+    task: int  #: the task of its first sample
+    next_task: int | None  #: the task that is mixed in, if any
+    mixed_before: int  #: mixed batches of this pair that came before this epoch
+    mixed_total: int  #: mixed batches of this pair in all
+    steps: int
+    first_step: int  #: steps of all epochs before
+    seen: tuple[int, ...]  #: tasks "trained thus far": tested when the epoch ends, and averaged over
+    ends_task: int | None  #: the task that is over after this epoch; only task-aware learners are told
+
+
+class Stream:
+    """An epoch-by-epoch plan, and the batches of any epoch from any step on.
+
+    tasks: where samples come from; its device is the device of the batches.
+    experiment: ``"disjoint"``: one task after the other, ``epochs`` each; a sample is shown once an epoch.
+        ``"continuous"``: for each pair of successive tasks, half of the ``epochs`` pure, then half in which
+        the next task is mixed in, a little more with every batch.
+    last_task: what the continuous stream does with the last task, which has no successor: ``"mixed"``
+        (nothing more: n tasks give n - 1 pairs), ``"pure"`` (half of the epochs pure at the end) or ``"whole"``
+        (all of them).
+    counted: from when on a task of the continuous stream is one of those seen: while it is ``"mixed"`` in, or
+        only in its ``"own"`` epochs.
+    """
+
+    #: Batches gathered in one go: one large copy is cheaper than many small ones.
+    CHUNK = 32
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        experiment: str = "disjoint",
+        *,
+        batch_size: int = 10,
+        epochs: int = 20,
+        last_task: str = "whole",
+        counted: str = "own",
+    ):
+        if experiment not in STREAMS:
+            raise unknown_name("experiment", experiment, STREAMS)
+        if last_task not in LAST_TASKS:
+            raise unknown_name("last_task", last_task, LAST_TASKS)
+        if counted not in COUNTED:
+            raise unknown_name("counted", counted, COUNTED)
+        if batch_size < 1 or epochs < 1:
+            raise TaclError(f"batch_size and epochs must be at least 1, not {batch_size} and {epochs}.")
+        if experiment == "continuous" and (epochs < 2 or tasks.count < 2):
+            raise TaclError(f"a continuous stream needs 2 epochs and 2 tasks at least, not {epochs} and {tasks.count}.")
+        self.tasks, self.experiment, self.batch_size = tasks, experiment, batch_size
+        if experiment == "disjoint":
+            parts = [(task, None, epochs) for task in range(tasks.count)]
+        else:
+            pure = epochs // 2
+            parts = []
+            for task in range(tasks.count - 1):
+                parts += [(task, None, pure), (task, task + 1, epochs - pure)]
+            if last_task != "mixed":
+                parts.append((tasks.count - 1, None, pure if last_task == "pure" else epochs))
+        self.epochs: list[Epoch] = list(self._plan(parts, counted))
+        self.steps = sum(epoch.steps for epoch in self.epochs)
+
+        device = tasks.train.images.device
+        shared = tasks.train.images.shape[0] == 1
+        # Run r's rows start at r · N in the flat view of all images, or at 0 where the runs share them.
+        starts = torch.arange(len(tasks.seeds)) * (0 if shared else tasks.train.images.shape[1])
+        self._starts = starts[:, None].to(device)
+        self._images = tasks.train.images.flatten(0, 1)
+        self._labels = tasks.train.labels.flatten()
+        # The task of a row follows from the bounds, which are the same in every run.
+        sizes = torch.tensor([tasks.train.size(task) for task in range(tasks.count)])
+        self._task_of_row = torch.arange(tasks.count).repeat_interleave(sizes).to(device)
+
+    def _plan(self, parts: list[tuple[int, int | None, int]], counted: str) -> Iterator[Epoch]:
+        number, first_step, seen = 0, 0, ()
+        for task, next_task, epochs in parts:
+            size = self.tasks.train.size(task)
+            if next_task is not None:
+                size = min(size, self.tasks.train.size(next_task))
+            steps = -(-size // self.batch_size)
+            shown = (task,) if next_task is None or counted == "own" else (task, next_task)
+            seen += tuple(t for t in shown if t not in seen)
+            for epoch in range(epochs):
+                over = self.experiment == "disjoint" and epoch == epochs - 1
+                mixed = (epoch * steps, epochs * steps) if next_task is not None else (0, 0)
+                yield Epoch(number, task, next_task, *mixed, steps, first_step, seen, task if over else None)
+                number, first_step = number + 1, first_step + steps
+
+    def rows(self, epoch: Epoch) -> torch.Tensor:
+        """The rows of ``tasks.train`` that an epoch shows, in order: int64 ``[R, n]`` on the CPU."""
+        return stacked(self.tasks.seeds, lambda seed: self._rows_of_run(epoch, seed))
+
+    def _rows_of_run(self, epoch: Epoch, seed: int) -> np.ndarray:
+        bounds = self.tasks.train.bounds
+        rng = generator(seed, "shuffle", epoch.number)
+        order = bounds[epoch.task] + rng.permutation(self.tasks.train.size(epoch.task))
+        if epoch.next_task is None:
+            return order
+        other = bounds[epoch.next_task] + rng.permutation(self.tasks.train.size(epoch.next_task))
+        return _mix(order, other, epoch, self.batch_size, rng)
+
+    def batches(self, epoch: Epoch, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch, from its step ``start`` on."""
+        size, device = self.batch_size, self._images.device
+        rows = self.rows(epoch).to(device)
+        for begin in range(start * size, rows.shape[1], self.CHUNK * size):
+            chunk = rows[:, begin : begin + self.CHUNK * size]
+            flat = (chunk + self._starts).flatten()
+            x = self.tasks.scaling(self._images.index_select(0, flat)).unflatten(0, chunk.shape)
+            y = self._labels[flat].unflatten(0, chunk.shape)
+            task = self._task_of_row[chunk]
+            for parts in zip(*(tensor.split(size, dim=1) for tensor in (x, y, task, chunk)), strict=True):
+                yield Batch(*parts)
+
+
+def _mix(current: np.ndarray, following: np.ndarray, epoch: Epoch, size: int, rng) -> np.ndarray:
+    """The paper's mixed epoch: of each batch the first ⌊q·z⌋ samples of A and the last ⌈(1-q)·z⌉ of B.
+
+    ``z`` is the batch size; ``q`` falls linearly from 1 at the pair's first mixed batch to 0 at its last.
+    Because the two parts are complementary, position j of a batch is A's where j < ⌊q·z⌋, else B's.
+    """
+    count = min(len(current), len(following))
+    position = np.arange(count)
+    batch = position // size
+    z = np.minimum(size, count - batch * size)  # the last batch of an epoch may be smaller
+    last = max(epoch.mixed_total - 1, 1)
+    # Whole numbers: with floating point, ⌊0.3 · 10⌋ may be 2.
+    from_current = (last - epoch.mixed_before - batch) * z // last
+    mixed = np.where(position - batch * size < from_current, current[:count], following[:count])
+    # Shuffle within each batch: sort by batch first, by a random key second.
+    return mixed[np.lexsort((rng.random(count), batch))]

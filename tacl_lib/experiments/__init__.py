@@ -1,6 +1,0 @@
-"""Which runs there are, and how they are executed."""
-
-from tacl_lib.experiments.running import default_device, run
-from tacl_lib.experiments.spec import RESULT_VERSION, RunSpec, spec_from
-
-__all__ = ["RESULT_VERSION", "RunSpec", "default_device", "run", "spec_from"]

@@ -1,0 +1,148 @@
+"""The runs of the paper's grid that a store holds, as tables: ours beside the paper's, the clustering study, claims."""
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from tacl_lib.core.metrics import summary
+from tacl_lib.core.record import Record
+from tacl_lib.errors import TaclError
+from tacl_lib.paper import METHODS as TITLES
+from tacl_lib.paper import PAPER_RUNS, USUAL, Finding, agreement, findings, make_cells, methods_in, published_runs
+from tacl_lib.paper.calibration import AS_RUN, Alternative
+from tacl_lib.paper.markdown import markdown_table
+from tacl_lib.paper.readings import AGAIN, PAPER, made
+from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_jobs
+from tacl_lib.runs.profiles import PAPER_DATASETS, SPLITS
+from tacl_lib.runs.spec import RunSpec
+from tacl_lib.runs.store import METRICS, ReadOnce, Store
+
+FAILS = "✗"  #: before the numbers of a part that does not hold
+_BETWEEN_PARTS = "<br>"  # a line for each part of a claim, also in a cell of a Markdown table
+
+
+class Evidence:
+    """The runs of the paper's grid that a store holds, and what they say."""
+
+    def __init__(self, store: Store):
+        self.store = store = ReadOnce(store.folder)
+        self.jobs = [job for job in all_jobs(PAPER, PAPER_DATASETS) if "policy" not in job.spec.learner_settings]
+        self.records: dict[tuple[str, ...], list[Record]] = {}
+        for job in self.jobs:
+            found = store.records(*job)
+            if found:
+                self.records[_column(job), job.spec.learner] = found
+        if not self.records:
+            raise TaclError(f"there are no runs at the paper's settings in {store.folder.name}; run some first.")
+        self.runs = store.summaries(self.jobs)
+        self.cells = make_cells(self.runs)
+
+    def line(self) -> str:
+        text = agreement(self.cells, at_paper_settings=True)
+        return f"{text[0].upper()}{text[1:]}."
+
+    def column(self, column: tuple[str, str, str], more: bool = False) -> str:
+        """A Markdown table of one column, ours and the paper's. more: also when it was made, and how to repeat it."""
+        experiment = column[0]
+        names = self.cells[["experiment", "dataset", "split"]].itertuples(index=False, name=None)
+        cells = self.cells[[name == column for name in names]]
+        heads = ["method", "average accuracy", "first task", "forgetting", "runs"]
+        heads += ["made", AGAIN] if more else []
+        rows = []
+        for method in methods_in(experiment):
+            records = self.records.get((column, method))
+            if records:
+                own = cells[cells["method"] == method].set_index("metric")
+                row = [TITLES[method], *(_pair(own.loc[metric]) for metric in METRICS), str(len(records))]
+                spec = PAPER.spec(*column[1:], experiment, method)
+                row += [made(records), _again(spec, records)] if more else []
+                rows.append(row)
+        missing = [TITLES[method] for method in methods_in(experiment) if (column, method) not in self.records]
+        return markdown_table(heads, rows) + (f"\n\nNot run yet: {', '.join(missing)}." if missing else "")
+
+    def study(self, reading: Alternative = AS_RUN) -> dict[tuple[str, float], list[Record]]:
+        """Records of the clustering study by policy and sampling rate. reading: of the other open settings."""
+        jobs = ((job.spec.learner_settings, Job(reading.of(job.spec), job.seeds)) for job in study_jobs(PAPER))
+        return {(own["policy"], own["sampling_rate"]): self.store.records(*job) for own, job in jobs}
+
+    def study_table(self, reading: Alternative = AS_RUN) -> str:
+        """The study as a Markdown table: what its memories do for accuracy, and what they hold at the end."""
+        heads = ["assignment", "sampling rate", "average accuracy", "first task", "forgetting"]
+        heads += ["members by task", "of all", "runs", "made", AGAIN]
+        rows = []
+        for (policy, rate), records in self.study(reading).items():
+            if not records:
+                rows.append([policy, f"{rate:g}", *["–"] * 5, 0, "not run", "–"])
+                continue
+            results = pd.DataFrame([summary(record.accuracy, record.seen) for record in records])
+            numbers = [_number(results[metric].mean(), results[metric].std()) for metric in METRICS]
+            memory = sum(record.memory[-1] for record in records) / len(records)
+            members = [", ".join(f"{count:.0f}" for count in memory), f"{memory.sum():.0f}"]
+            spec = PAPER.spec(PAPER.study_dataset, "class", "disjoint", "ta_agem", policy=policy, sampling_rate=rate)
+            again = _again(reading.of(spec), records)
+            rows.append([policy, f"{rate:g}", *numbers, *members, len(records), made(records), again])
+        return markdown_table(heads, rows)
+
+    def undated(self) -> str:
+        """How many of the stored runs do not say when they were made: the oldest were made before records did."""
+        count = sum("finished" not in info for _, _, info in self.store.descriptions())
+        return f" ({count} early ones without a date)" if count else ""
+
+    def complete(self) -> pd.DataFrame:
+        """The runs of cells that have as many as the paper's: fewer decide no claim."""
+        cell = ["experiment", "dataset", "split", "method"]
+        return self.runs[self.runs.groupby(cell)["seed"].transform("size") >= PAPER_RUNS]
+
+    def memories(self) -> dict[tuple[str, float], list[Record]]:
+        """What of the study has as many runs as the paper's."""
+        return {of: records for of, records in self.study().items() if len(records) >= PAPER_RUNS}
+
+    def claims(self) -> pd.DataFrame:
+        """Each claim with the verdict on our numbers (of cells with five runs), and on the paper's own."""
+        runs, memories = self.complete(), self.memories()
+        judged = [findings(runs, memories, USUAL.times(factor)) for factor in (1, 0.5, 2)]
+        rows = []
+        for ours, half, double, theirs in zip(*judged, findings(published_runs()), strict=True):
+            numbers = _BETWEEN_PARTS.join(("" if part.holds else f"{FAILS} ") + part.numbers for part in ours.tested)
+            others = "as many" if half.held == ours.held == double.held else f"{half.held} and {double.held}"
+            count = [ours.count, others if ours.tested else "–"]
+            rows.append((ours.claim, ours.verdict, *count, numbers or "–", _by_paper(theirs)))
+        names = ["claim", "our runs", "parts that hold", "with half, and with double the limits"]
+        return pd.DataFrame(rows, columns=[*names, "our numbers", "the paper's own tables"])
+
+    def columns(self) -> Iterator[tuple[str, str, str]]:
+        """Columns with at least one run."""
+        for dataset in PAPER_DATASETS:
+            for experiment in EXPERIMENTS:
+                for split in SPLITS:
+                    if any(key[0] == (experiment, dataset, split) for key in self.records):
+                        yield experiment, dataset, split
+
+
+def _by_paper(finding: Finding) -> str:
+    """What the paper's own means say to a claim, with the numbers of the parts that they do not support."""
+    if not finding.tested:
+        return "has no table"
+    failing = [f"{FAILS} {part.numbers}" for part in finding.tested if not part.holds]
+    return _BETWEEN_PARTS.join(
+        [f"{finding.verdict} ({len(finding.tested) - len(failing)} of {len(finding.tested)})", *failing]
+    )
+
+
+def _column(job: Job) -> tuple[str, str, str]:
+    return job.spec.experiment, job.spec.dataset, job.spec.split
+
+
+def _again(spec: RunSpec, records: Sequence[Record]) -> str:
+    """What to give to the command line for the very runs of a row."""
+    return f"`{spec.options([record.seed for record in records])}`"
+
+
+def _pair(cell: pd.Series) -> str:
+    if pd.isna(cell["ours"]):
+        return f"diverged ({cell['paper']:.3f})"
+    return f"{_number(cell['ours'], cell['std'])} ({cell['paper']:.3f})"
+
+
+def _number(mean: float, deviation: float) -> str:
+    return f"{mean:.3f}" + ("" if pd.isna(deviation) else f" ± {deviation:.3f}")

@@ -1,0 +1,161 @@
+"""Other readings of what the paper leaves open: which were tried, how they fit, and what they would change."""
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from tacl_lib.core.record import Record
+from tacl_lib.paper import DATASETS, METHODS, METRICS, NEAR, findings, published
+from tacl_lib.paper.calibration import (
+    AS_RUN,
+    CELL,
+    FORMER_TA_AGEM,
+    STUDIES,
+    Study,
+    judged,
+    not_told_apart,
+    ranking,
+    results_of,
+)
+from tacl_lib.paper.markdown import markdown_table
+from tacl_lib.paper.memory_claims import Study as MemoryStudy
+from tacl_lib.runs.grid import all_jobs, study_jobs
+from tacl_lib.runs.profiles import PAPER_DATASETS, PROFILES
+from tacl_lib.runs.spec import RunSpec
+from tacl_lib.runs.store import Store
+
+PAPER = PROFILES["paper"]
+AGAIN = "again with `python -m tacl_lib` and"
+_RUNS_OF = ["experiment", "dataset", "split", "method"]
+
+
+def tried(store: Store) -> Iterator[str]:
+    """The studies of open settings as paragraphs of Markdown: alternatives with their errors, and what was not run."""
+    better = []
+    for name, study in STUDIES.items():
+        results = results_of(study, store)
+        table = ranking(results)
+        yield f"**{study.title}** (`{name}`, seeds {', '.join(map(str, study.seeds))})"
+        if len(table) > 1:
+            errors = table.set_index("alternative")["total_error"]
+            if errors.idxmin() != AS_RUN.title:
+                better.append(f"{errors.idxmin()} (`{name}`: {errors.min():.3f} instead of {errors[AS_RUN.title]:.3f})")
+            shown = table.assign(by_seed=[", ".join(f"{error:.3f}" for error in seeds) for seeds in table["by_seed"]])
+            heads = [{"by_seed": "total error of single seeds"}.get(name, name.replace("_", " ")) for name in shown]
+            yield markdown_table(heads, shown.round(3).to_numpy().tolist())
+        yield _scope(study, results, table)
+    if better:
+        yield (
+            f"Readings that fit better than those of the runs on this page: {'; '.join(better)}. The profile `paper` "
+            "takes such a reading over when all of its runs have been made with it."
+        )
+
+
+def _scope(study: Study, results: pd.DataFrame, table: pd.DataFrame) -> str:
+    """On which columns a study was judged, what it cannot tell apart, and which of its readings have no runs."""
+    parts = []
+    if results["alternative"].nunique() > 1:
+        columns = results.loc[judged(results), _RUNS_OF].drop_duplicates()
+        parts.append(f"Judged on: {', '.join(map(_title, columns.itertuples(index=False)))}.")
+    alike = not_told_apart(table)
+    if alike:
+        parts.append(f"Not told apart from the best by single seeds: {'; '.join(alike)}.")
+    waiting = [a.title for a in study.alternatives if a.title not in set(results["alternative"])]
+    if waiting:
+        parts.append(f"Not run: {'; '.join(waiting)}.")
+    return " ".join(parts)
+
+
+def _title(column: tuple[str, str, str, str]) -> str:
+    experiment, dataset, split, method = column
+    return f"{DATASETS[dataset]} {split} ({experiment}, {METHODS[method]})"
+
+
+def others(store: Store) -> str:
+    """Stored runs that belong to no cell and to no study, as a Markdown table: they were tried, too."""
+    known = _of_the_grid() | {job.spec.name() for study in STUDIES.values() for job in study.jobs()}
+    known |= {FORMER_TA_AGEM.of(job.spec).name() for job in study_jobs(PAPER)}
+    paper = published().set_index(CELL)["value"]
+    rows = []
+    for spec, seeds in store.catalogue().items():
+        if spec.name() not in known:
+            records, means = store.records(spec, seeds), store.summaries([(spec, seeds)])[list(METRICS)].mean()
+            cell = _runs_of(spec)
+            numbers = [f"{means[metric]:.3f} ({paper[(*cell, metric)]:.3f})" for metric in METRICS]
+            rows.append([_title(cell), *numbers, len(seeds), made(records), f"`{spec.options(seeds)}`"])
+    heads = ["column", "average accuracy", "first task", "forgetting", "runs", "made", AGAIN]
+    return markdown_table(heads, sorted(rows)) if rows else "None."
+
+
+def made(records: Sequence[Record]) -> str:
+    """When and by which commit, on what."""
+    days = sorted({record.info.get("finished", "")[:10] or "date not recorded" for record in records})
+    commits = sorted({record.info["commit"] for record in records})
+    machines = sorted({f"{record.info['machine']}, {record.info['device']}" for record in records})
+    return f"{' and '.join(days)}, commit {' and '.join(commits)}, {' and '.join(machines)}"
+
+
+def touched(store: Store) -> set[tuple]:
+    """Columns with their method (experiment, dataset, split, method) that any other reading has runs of."""
+    grid = _of_the_grid()
+    return {_runs_of(spec) for spec in store.catalogue() if spec.name() not in grid}
+
+
+def _of_the_grid() -> set[str]:
+    """Names of the specs of the paper's tables and of its clustering study."""
+    return {job.spec.name() for job in all_jobs(PAPER, PAPER_DATASETS)}
+
+
+def _runs_of(spec: RunSpec) -> tuple[str, str, str, str]:
+    return spec.experiment, spec.dataset, spec.split, spec.learner
+
+
+def untouched_line(cells: pd.DataFrame, store: Store) -> str:
+    """One sentence on how well those cells agree that no other reading was ever run on."""
+    known = touched(store)
+    was_run = cells[cells["paper"].notna() & (cells["runs"] > 0)]
+    free = was_run[[cell not in known for cell in was_run[_RUNS_OF].itertuples(index=False, name=None)]]
+    near = [f"{(free['difference'].abs() <= limit).sum()} within {limit}" for limit in NEAR]
+    return (
+        f"Open settings were fitted to the paper's numbers; {len(free)} of these cells are of methods and columns that "
+        f"no other reading was ever run on, and of them lie {', '.join(near)}."
+    )
+
+
+def by_cell(store: Store) -> dict[tuple, dict[str, float]]:
+    """What each alternative of the studies gives in each cell that it was tried in (mean over the study's seeds)."""
+    found: dict[tuple, dict[str, float]] = {}
+    for study in STUDIES.values():
+        # An alternative that changes nothing in a column has the runs of another there, and is no reading of its own.
+        results = results_of(study, store).drop_duplicates([*CELL, "spec"])
+        for row in results.to_dict("records"):
+            found.setdefault(tuple(row[key] for key in CELL), {})[row["alternative"]] = row["ours"]
+    return {cell: readings for cell, readings in found.items() if len(readings) > 1}
+
+
+def turned_round(runs: pd.DataFrame, memories: MemoryStudy, store: Store) -> str:
+    """Parts of claims that another setting of one method would decide otherwise, as a Markdown table.
+
+    runs, memories: what the claims were judged on. Only readings that change a learner's own setting are tried: those
+    of inputs or weights would have to be changed for all methods at once.
+    """
+    as_run = findings(runs, memories)
+    rows = []
+    for study in STUDIES.values():
+        for alternative in study.alternatives:
+            jobs = [study.job(alternative, column, m) for column in study.columns for m in study.methods]
+            other = store.summaries(jobs)
+            if alternative is AS_RUN or alternative.run or other.empty:
+                continue
+            replaced = set(other[_RUNS_OF].itertuples(index=False, name=None))
+            kept = runs[[cell not in replaced for cell in runs[_RUNS_OF].itertuples(index=False, name=None)]]
+            with_other = findings(pd.concat([kept, other], ignore_index=True), memories)
+            for before, after in zip(as_run, with_other, strict=True):
+                for old, new in zip(before.parts, after.parts, strict=True):
+                    if None not in (old.holds, new.holds) and old.holds != new.holds:
+                        word = "holds" if new.holds else "does not hold"
+                        reading = f"{study.title}: {alternative.title}"
+                        rows.append([before.claim, reading, old.numbers, f"{word}: {new.numbers}"])
+    if not rows:
+        return "None of those that were tried."
+    return markdown_table(["claim", "reading", "as run", "with this reading"], rows)

@@ -1,0 +1,69 @@
+"""The idea at a glance, from real runs: the first task is forgotten, or not, and where it survives."""
+
+from collections.abc import Mapping, Sequence
+
+from tacl_lib.core.record import Record
+from tacl_lib.errors import TaclError
+from tacl_lib.report.figures import style
+from tacl_lib.report.figures.parts import draw_runs, ends, key_of, mark_tasks, tidy
+from tacl_lib.report.figures.picture import Picture, finished, new_picture
+from tacl_lib.report.figures.timeline import draw_timeline, oldest_counts, task_key
+
+METRIC = "first_task_accuracy"
+
+
+def overview_figure(
+    runs: Mapping[str, Sequence[Record]],
+    *,
+    memory_of: str = "ta_agem",
+    title: str = "",
+    reduced: str | None = None,
+) -> Picture:
+    """Left: accuracy of the first task while others are learned. Right: what the clusters of one run hold.
+
+    runs: records by method; those of ``memory_of`` need an event log, and the first of them is drawn.
+    """
+    if not runs.get(memory_of):
+        raise TaclError(f"the overview needs a run of {memory_of}; run it first.")
+    looks = style.looks(method for method, records in runs.items() if records)
+    shown = runs[memory_of][0]
+    with style.applied():
+        picture = new_picture(12, 4.6, title=title, reduced=reduced)
+        left, right = picture.subfigures(1, 2, width_ratios=(1, 1.05), wspace=0.03)
+        ax = left.subplots()
+        mark_tasks(ax, shown.epochs)
+        for turn, method in enumerate(looks):
+            draw_runs(ax, runs[method], METRIC, looks[method], turn)
+        tidy(ax, len(shown.epochs))
+        ax.set_title("Is the first task still known?")
+        ax.set_xlabel("Epochs trained")
+        ax.set_ylabel("Accuracy of first task")
+        left.legend(handles=key_of(looks.values()), loc="outside lower center", ncols=4, handlelength=4, frameon=False)
+        memory = right.subplots()
+        draw_timeline(memory, shown)
+        memory.set_title(f"What the memory of {looks[memory_of].label} holds: oldest task in each cluster")
+        tasks = shown.accuracy.shape[1]
+        right.legend(
+            handles=task_key(tasks),
+            loc="outside lower center",
+            ncols=tasks + 1,
+            frameon=False,
+            handlelength=1.4,
+            handleheight=1.1,
+            columnspacing=1.2,
+        )
+    return finished(picture, _alt(runs, looks, memory_of, title, reduced))
+
+
+def _alt(runs, looks: Mapping[str, style.Look], memory_of: str, title: str, reduced: str | None) -> str:
+    finals = "; ".join(f"{looks[method].label} {ends(runs[method], METRIC)}" for method in looks)
+    shown = runs[memory_of][0]
+    old = int(oldest_counts(shown)[0])
+    clusters = shown.events.geometry.pools * shown.events.geometry.clusters
+    said = (
+        f"{title + ': ' if title else ''}two charts over epochs. Left: accuracy on the first task while "
+        f"other tasks are learned, mean of runs with a band of ±1 standard deviation; after the last epoch: {finals}. "
+        f"Right: one horizontal line per cluster of the memory of {looks[memory_of].label}, in the colour of its "
+        f"oldest task; when training ends, {old} of {clusters} clusters still hold samples of the first task."
+    )
+    return f"{reduced}. {said}" if reduced else said

@@ -1,0 +1,96 @@
+"""A figure that carries its alternative text, and how it is written to files."""
+
+import base64
+import html
+import io
+import textwrap
+from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from tacl_lib.errors import TaclError
+from tacl_lib.files import write_whole
+from tacl_lib.report.figures import style
+
+LETTERS_PER_INCH = 12.5  #: of the text above a figure, on the safe side
+
+
+class Picture(Figure):
+    """A matplotlib figure with an alternative text for who cannot see it; a notebook shows it with that text."""
+
+    alt: str = ""
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        png = base64.b64encode(_bytes(self, "png", self.alt)).decode()
+        width = round(self.get_figwidth() * 90)
+        # JupyterLab shows the HTML, the only form whose alternative text it keeps; others take the image.
+        page = f'<img alt="{html.escape(self.alt)}" width="{width}" src="data:image/png;base64,{png}">'
+        about = {"image/png": {"width": width, "alt": self.alt}}
+        return {"text/html": page, "image/png": png, "text/plain": self.alt}, about
+
+
+def new_picture(
+    width: float,
+    height: float,
+    *,
+    title: str = "",
+    reduced: str | None = None,
+) -> Picture:
+    """An empty figure, inches wide and high, below a title and, on its face, the text of a reduced run."""
+    picture = Picture(figsize=(width, height), dpi=100, layout="constrained")
+    FigureCanvasAgg(picture)
+    top = 0.0
+    for text, size, weight, colour in ((title, 12, "bold", style.INK), (reduced, 9, "bold", style.WARNING)):
+        if not text:
+            continue
+        lines = textwrap.fill(text, int(width * LETTERS_PER_INCH * 9 / size))
+        deep = (lines.count("\n") + 1) * size * 1.3 / 72
+        picture.text(
+            0.5, 1 - (top + 0.08) / height, lines, ha="center", va="top", size=size, weight=weight, color=colour
+        )
+        top += deep + 0.06
+    room = top + 0.08 if top else 0.0
+    picture.get_layout_engine().set(rect=(0, 0, 1, 1 - room / height), w_pad=0.06, h_pad=0.06)
+    return picture
+
+
+def finished(picture: Picture, alt: str) -> Picture:
+    """Give a figure its alternative text, and fix its layout: showing or saving it does not move anything again."""
+    picture.alt = alt
+    with style.applied():
+        if picture.get_layout_engine() is not None:
+            picture.get_layout_engine().execute(picture)
+    picture.set_layout_engine("none")
+    return picture
+
+
+def alt_of(figure: Figure) -> str:
+    """The alternative text of a figure of this package."""
+    return getattr(figure, "alt", "")
+
+
+def save(figure: Figure, folder: Path | str, name: str, alt: str | None = None) -> list[Path]:
+    """Write a figure as PNG (160 dots an inch) and SVG, and its alternative text, whole or not at all.
+
+    The same figure gives the same bytes. alt: None takes the figure's own.
+    """
+    alt = alt_of(figure) if alt is None else alt
+    if not alt.strip():
+        raise TaclError(f"the figure {name} has no alternative text; give one as alt=….")
+    folder = Path(folder)
+    content = {kind: _bytes(figure, kind, alt) for kind in ("png", "svg")} | {"txt": (alt.strip() + "\n").encode()}
+    paths = {"png": folder / f"{name}.png", "svg": folder / f"{name}.svg", "txt": folder / f"{name}.alt.txt"}
+    for kind, path in paths.items():
+        write_whole(path, lambda temporary, kind=kind: temporary.write_bytes(content[kind]))
+    return list(paths.values())
+
+
+def _bytes(figure: Figure, kind: str, alt: str) -> bytes:
+    # Without dates and versions, so that a figure that did not change gives a file that did not change.
+    about = {"Description": alt}
+    about |= {"Software": None} if kind == "png" else {"Date": None, "Creator": None, "Title": alt}
+    buffer = io.BytesIO()
+    with style.applied():
+        figure.savefig(buffer, format=kind, metadata=about)
+    return buffer.getvalue()

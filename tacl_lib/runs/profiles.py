@@ -1,0 +1,104 @@
+"""How much of the paper is run: a breath of smoke, a quick look, or all of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tacl_lib.errors import unknown_name
+from tacl_lib.runs.spec import DEFAULT_SEEDS, RunSpec
+
+SPLITS = ("permutation", "rotation", "class")
+METHODS = ("sgd", "sgd_lr_adapt", "bgd", "ta_ogd", "ta_agem", "ogd", "agem")
+TASK_AWARE = ("ogd", "agem")
+PAPER_DATASETS = ("mnist", "fashion_mnist", "notmnist", "cifar10", "svhn")
+SAMPLING_RATES = (0.01, 0.1, 1.0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a profile changes of the paper's settings; the paper's own profile changes nothing."""
+
+    name: str
+    seeds: tuple[int, ...]
+    datasets: tuple[str, ...]
+    study_dataset: str  #: of the clustering-against-random study, the paper's is Fashion-MNIST
+    run: dict = field(default_factory=dict)  #: fields of `RunSpec`
+    learners: dict[str, dict] = field(default_factory=dict)  #: settings of single learners
+
+    @property
+    def reduction(self) -> str:
+        """What is reduced, for the face of every table and figure; empty: nothing is. Made from the settings."""
+        if not self.run and not self.learners:
+            return ""
+        changed = [f"{self.datasets[0]} only"] if len(self.datasets) == 1 else []
+        changed += [_IN_WORDS[name](value) for name, value in self.run.items()]
+        rates = {own["rate"] for own in self.learners.values() if "rate" in own}
+        changed += [f"learning rate {rate:g}" for rate in sorted(rates)]
+        for learner, own in self.learners.items():
+            title = learner.upper().replace("_", "-").replace("AGEM", "A-GEM")
+            changed += [f"{title} {name.replace('_', ' ')} {value}" for name, value in own.items() if name != "rate"]
+        seeds = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''}"
+        return f"profile {self.name}: {', '.join(changed)}, {seeds}"
+
+    def spec(self, dataset: str, split: str, experiment: str, learner: str, **settings) -> RunSpec:
+        """The spec of a cell of the paper's tables under this profile."""
+        own = self.learners.get(learner, {}) | settings
+        return replace(RunSpec(dataset, split, experiment, learner, own), **self.run)
+
+
+#: how a changed field of `RunSpec` is told; a profile cannot change one that has no words here
+_IN_WORDS = {
+    "hidden": lambda widths: f"{len(widths)} × {widths[0]} hidden units",
+    "epochs": "{} epochs".format,
+    "task_count": "{} tasks (5 for class split)".format,
+    "degrees_per_task": "{:g}° a rotation".format,
+    "train_limit": "at most {} images a task".format,
+    "test_limit": "{} to test".format,
+}
+
+
+def _rates(rate: float, rated: tuple[str, ...] = ("sgd", "sgd_lr_adapt", "ta_ogd", "ta_agem", "ogd", "agem")) -> dict:
+    return {learner: {"rate": rate} for learner in rated}
+
+
+PROFILES = {
+    "smoke": Profile(
+        name="smoke",
+        seeds=(0, 1),
+        datasets=("digits",),
+        study_dataset="digits",
+        run={"hidden": (32, 32), "epochs": 2, "task_count": 3, "train_limit": 60, "test_limit": 40},
+        learners=_rates(2e-2)
+        | {"bgd": {"passes": 2}}
+        | {"ta_ogd": {"rate": 2e-2, "clusters": 9}, "ta_agem": {"rate": 2e-2, "clusters": 5}}
+        | {"ogd": {"rate": 2e-2, "samples_per_task": 10}, "agem": {"rate": 2e-2, "samples_per_task": 10}},
+    ),
+    "quick": Profile(
+        name="quick",
+        seeds=(0, 1),
+        datasets=(*PAPER_DATASETS, "digits"),
+        study_dataset="fashion_mnist",
+        run={"hidden": (100, 100), "epochs": 5, "task_count": 5, "degrees_per_task": 45.0, "train_limit": 400}
+        | {"test_limit": 400},
+        learners=_rates(4e-2)
+        | {
+            "bgd": {"passes": 2},
+            "ta_ogd": {"rate": 4e-2, "clusters": 33},
+            "ogd": {"rate": 4e-2, "samples_per_task": 50},
+            "ta_agem": {"rate": 4e-2, "reference_batch": 64},
+            "agem": {"rate": 4e-2, "samples_per_task": 60, "reference_batch": 64},
+        },
+    ),
+    "paper": Profile(
+        name="paper",
+        seeds=DEFAULT_SEEDS,
+        datasets=PAPER_DATASETS,
+        study_dataset="fashion_mnist",
+    ),
+}
+
+
+def profile_named(name: str, seeds: Sequence[int] | None = None) -> Profile:
+    """A profile by name; seeds: instead of its own."""
+    if name not in PROFILES:
+        raise unknown_name("profile", name, PROFILES)
+    return replace(PROFILES[name], seeds=tuple(seeds)) if seeds else PROFILES[name]

@@ -1,0 +1,77 @@
+"""From a spec to records: data → tasks → stream → learner → training."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from tacl_lib.core.learners import make_learner
+from tacl_lib.core.record import Record
+from tacl_lib.core.streams import Stream
+from tacl_lib.core.tasks import Tasks, make_tasks
+from tacl_lib.core.training import train
+from tacl_lib.data import Dataset, load
+from tacl_lib.engine.network import Network
+from tacl_lib.runs.spec import RunSpec
+
+
+def default_device() -> torch.device:
+    """A GPU where there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def tasks_of(spec: RunSpec, dataset: Dataset, seeds: tuple[int, ...]) -> Tasks:
+    """The tasks that the runs of a spec are trained on."""
+    return make_tasks(
+        dataset,
+        spec.split,
+        seeds,
+        task_count=spec.task_count,
+        degrees_per_task=spec.degrees_per_task,
+        scaling=spec.scaling,
+        validation=spec.validation,
+        interpolation=spec.interpolation,
+        fill=spec.fill,
+        train_limit=spec.train_limit,
+        test_limit=spec.test_limit,
+    )
+
+
+def run(
+    spec: RunSpec,
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4),
+    *,
+    device: torch.device | str | None = None,
+    tested: str = "seen",
+    checkpoint: Path | None = None,
+    progress: bool = True,
+    deliver: Callable[[list[Record]], object] | None = None,
+) -> list[Record]:
+    """Execute a spec for a stack of seeds: data → tasks → stream → learner → one record per seed.
+
+    tested, checkpoint, progress, deliver: see `train`.
+    """
+    device = default_device() if device is None else torch.device(device)
+    dataset = load(spec.dataset, progress=progress)
+    tasks = tasks_of(spec, dataset, seeds).to(device)
+    stream = Stream(
+        tasks,
+        spec.experiment,
+        batch_size=spec.batch_size,
+        epochs=spec.epochs,
+        last_task=spec.last_task,
+        counted=spec.counted,
+    )
+    network = Network(tasks.seeds, (tasks.features, *spec.hidden, tasks.classes), spec.initialisation, device)
+    learner = make_learner(spec.learner, network, **spec.learner_settings)
+    info = {
+        "spec": spec.full(),
+        "data": {"source": _without_path(dataset.source), "verified": dataset.verified, "note": dataset.note},
+    }
+    how = {"tested": tested, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
+    return train(learner, stream, info=info, **how)
+
+
+def _without_path(source: str) -> str:
+    """A user's folder is named in ``make data``, but is nobody else's business: results are shared."""
+    return "a folder of the user's" if source.startswith("folder ") else source

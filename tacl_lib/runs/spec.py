@@ -1,0 +1,132 @@
+"""What a run is: every setting of the paper, and of what it leaves open, in one frozen record."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+
+from tacl_lib.core.learners import LEARNERS, settings_of
+from tacl_lib.core.tasks import customary_scaling
+from tacl_lib.errors import TaclError
+
+#: Raised when the same spec gives other numbers than before, so that old results are kept apart.
+RESULT_VERSION = 1
+DEFAULT_SEEDS = (0, 1, 2, 3, 4)  #: the paper has five runs
+#: Settings younger than the first stored runs, and what those had; a description that lacks one means this.
+LATER = {"fill": "black", "counted": "mixed"}
+_SAID_FIRST = ("dataset", "split", "experiment", "learner", "learner_settings")  # by `RunSpec.options`
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A learner on a stream of tasks. The defaults are the paper's settings; the open ones say so."""
+
+    dataset: str = "digits"
+    split: str = "class"  #: permutation, rotation or class
+    experiment: str = "disjoint"  #: disjoint or continuous
+    learner: str = "ta_agem"
+    learner_settings: dict = field(default_factory=dict, hash=False)  #: what differs from the learner's defaults
+    hidden: tuple[int, ...] = (200, 200)
+    batch_size: int = 10
+    epochs: int = 20  #: per task (disjoint) or per pair of tasks (continuous)
+    task_count: int = 10  #: for permutation and rotation
+    degrees_per_task: float = 20.0
+    scaling: str = "customary"  #: open in the paper: customary, unit, standard or symmetric
+    initialisation: str = "torch"  #: open: torch, glorot or he
+    validation: str = "parts"  #: open: parts or whole
+    interpolation: str = "bilinear"  #: open: bilinear or nearest
+    fill: str = "zero"  #: open: corners that a rotation brings in are zero after scaling, or black
+    last_task: str = "whole"  #: open, continuous stream only: mixed, pure or whole
+    counted: str = "own"  #: open, continuous stream only: a task counts when mixed in, or from its own epochs on
+    train_limit: int | None = None  #: at most so many training samples a task; None is the paper's setting
+    test_limit: int | None = None
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            kind, valid = _KINDS.get(name, _WORD)
+            if not valid(value):
+                raise TaclError(f"{name} must be {kind}, not {value!r}.")
+
+    def full(self) -> dict:
+        """All settings as plain values, those of the learner included."""
+        own = settings_of(self.learner) if self.learner in LEARNERS else {}
+        # 20 and 20.0 degrees are one setting and must have one name, as are a learner's rates of 1 and 1.0.
+        settings = asdict(self) | {"degrees_per_task": float(self.degrees_per_task)}
+        given = {name: _alike(value, own.get(name)) for name, value in self.learner_settings.items()}
+        settings |= {"learner_settings": own | given}
+        # What has no effect must not change a run's name.
+        if self.experiment == "disjoint":
+            settings |= {"last_task": "mixed", "counted": "mixed"}
+        if self.scaling == "customary":
+            settings |= {"scaling": customary_scaling(self.dataset)}
+        if self.split != "rotation":
+            settings |= {"interpolation": "bilinear"}
+        if self.split != "rotation" or settings["scaling"] == "unit":
+            settings |= {"fill": "black"}
+        # Nor must settings that came later, where they say how it has always been.
+        for name, always in LATER.items():
+            if settings[name] == always:
+                del settings[name]
+        return json.loads(json.dumps(settings))  # tuples become lists, as they are in a file
+
+    def options(self, seeds: Sequence[int]) -> str:
+        """What to give to ``python -m tacl_lib`` for these runs: all in which they differ from the defaults."""
+        own, usual = self.full(), RunSpec(self.dataset, self.split, self.experiment, self.learner).full()
+        words = [f"--dataset {self.dataset} --split {self.split}"]
+        words += [f"--experiment {self.experiment}"] * (self.experiment != RunSpec.experiment)
+        words += [f"--learner {self.learner}"]
+        for name in (item.name for item in fields(self) if item.name not in _SAID_FIRST):
+            value, default = (settings.get(name, LATER.get(name)) for settings in (own, usual))
+            if value != default:
+                text = ",".join(map(str, value)) or "'()'" if isinstance(value, list) else value
+                words.append(f"--{name.replace('_', '-')} {text}")
+        if tuple(seeds) != DEFAULT_SEEDS:
+            words.append(f"--seeds {' '.join(map(str, seeds))}")
+        settings = usual["learner_settings"]
+        changed = [f"{name}={value}" for name, value in own["learner_settings"].items() if value != settings.get(name)]
+        return " ".join([*words, *(["--set", *changed] if changed else [])])
+
+    def name(self) -> str:
+        """A hash of all settings: two specs have the same name if they ask for the same run.
+
+        Which copy of a dataset was at hand is no setting: the record says it, and tables say where it matters.
+        """
+        text = json.dumps(self.full() | {"result_version": RESULT_VERSION}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _alike(value: object, default: object) -> object:
+    """A whole number as a float where the default is one."""
+    return float(value) if isinstance(default, float) and type(value) is int else value
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+_COUNT = ("a whole number from 1 on", _whole)
+_LIMIT = ("a whole number from 1 on, or None", lambda value: value is None or _whole(value))
+_WORD = ("a word", lambda value: isinstance(value, str))
+_KINDS = {
+    "learner_settings": ("a dict", lambda value: isinstance(value, dict)),
+    "hidden": ("a tuple of layer widths such as (200, 200)", lambda v: isinstance(v, tuple) and all(map(_whole, v))),
+    "batch_size": _COUNT,
+    "epochs": _COUNT,
+    "task_count": _COUNT,
+    "degrees_per_task": ("a number", lambda value: isinstance(value, (int, float)) and not isinstance(value, bool)),
+    "train_limit": _LIMIT,
+    "test_limit": _LIMIT,
+}
+
+
+def spec_from(settings: dict) -> RunSpec:
+    """The spec that `RunSpec.full` described, e.g. from a stored record."""
+    known = {f.name for f in fields(RunSpec)}
+    settings = LATER | settings
+    # What has no effect is not told apart: such a spec has its defaults.
+    if settings.get("experiment") == "disjoint":
+        known -= {"last_task", "counted"}
+    if settings.get("split") != "rotation":
+        known -= {"fill"}
+    given = {name: value for name, value in settings.items() if name in known}
+    return RunSpec(**given | {"hidden": tuple(given.get("hidden", (200, 200)))})

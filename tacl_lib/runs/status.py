@@ -1,0 +1,47 @@
+"""`make status`: which runs are done, running and missing, and how long the rest will take."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from filelock import FileLock, Timeout
+
+from tacl_lib.runs.cost import seconds
+from tacl_lib.runs.grid import Job
+from tacl_lib.runs.store import Store
+
+SIGNS = {"done": "●", "running": "◐", "begun": "◌", "missing": "·"}
+
+
+def state_of(job: Job, store: Store) -> str:
+    """done, running (somebody holds its lock), begun (a checkpoint waits) or missing."""
+    if not store.missing(job.spec, job.seeds):
+        return "done"
+    checkpoint = store.checkpoint(job.spec, job.seeds)
+    lock = checkpoint.with_suffix(".lock")
+    if lock.exists():
+        try:
+            with FileLock(lock, timeout=0):
+                pass
+        except Timeout:
+            return "running"
+    return "begun" if checkpoint.exists() else "missing"
+
+
+def status_table(jobs: Sequence[Job], store: Store) -> str:
+    """The grid as text: a row for each experiment, dataset and split, a sign for each method."""
+    states = {job: state_of(job, store) for job in jobs}
+    methods = list(dict.fromkeys(job.spec.learner for job in jobs))
+    rows: dict[tuple, dict[str, str]] = defaultdict(lambda: defaultdict(str))
+    for job, state in states.items():
+        # The study runs one learner several times in a row: one sign each.
+        rows[job.spec.experiment, job.spec.dataset, job.spec.split][job.spec.learner] += SIGNS[state]
+    lines = [f"{'experiment':12}{'dataset':15}{'split':13}" + "".join(f"{method:>14}" for method in methods)]
+    for (experiment, dataset, split), signs in rows.items():
+        cells = "".join(f"{signs[method] or '–':>14}" for method in methods)
+        lines.append(f"{experiment:12}{dataset:15}{split:13}{cells}")
+    counts = {state: sum(s == state for s in states.values()) for state in SIGNS}
+    hours = sum(seconds(job) for job, state in states.items() if state != "done") / 3600
+    lines.append("")
+    lines.append("   ".join(f"{SIGNS[state]} {state} {count}" for state, count in counts.items()))
+    lines.append(f"left: about {hours:.1f} hours of one core")
+    return "\n".join(lines)

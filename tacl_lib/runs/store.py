@@ -1,0 +1,153 @@
+"""The store: one file per finished run, found by the hash of its spec."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+
+from tacl_lib.core.metrics import summary
+from tacl_lib.core.record import DamagedFile, Record, read_about, read_record
+from tacl_lib.runs.spec import RunSpec, spec_from
+
+ROOT = Path(__file__).parents[2]
+OWN = ROOT / "results"  #: where the user's runs go
+REFERENCE = OWN / "reference"  #: runs at the paper's settings that are part of the project
+
+
+def default_store() -> "Store":
+    """The user's own runs; the reference runs where there are none."""
+    own = Store(OWN)
+    return own if own else Store(REFERENCE)
+
+
+class Store:
+    """A folder of records. A file that is there is a finished run: it was written whole and renamed."""
+
+    def __init__(self, folder: Path | str):
+        self.folder = Path(folder)
+
+    def __bool__(self) -> bool:
+        """Whether it holds any run."""
+        return next(self.folder.glob("*-*.parquet"), None) is not None
+
+    @property
+    def is_reference(self) -> bool:
+        return self.folder.resolve() == REFERENCE.resolve()
+
+    def path(self, spec: RunSpec, seed: int) -> Path:
+        """Where a run's record is, or will be."""
+        return self.folder / f"{spec.name()}-{seed}.parquet"
+
+    def checkpoint(self, spec: RunSpec, seeds: Sequence[int]) -> Path:
+        """Where the unfinished stack of these seeds keeps its state."""
+        return self.folder / "unfinished" / f"{spec.name()}-{'_'.join(map(str, seeds))}.pt"
+
+    def missing(self, spec: RunSpec, seeds: Sequence[int]) -> list[int]:
+        """The seeds of a spec that have no finished run."""
+        return [seed for seed in seeds if not self.path(spec, seed).exists()]
+
+    def write(self, spec: RunSpec, records: Sequence[Record]) -> None:
+        """Store the finished runs of a spec."""
+        for record in records:
+            record.write(self.path(spec, record.seed))
+
+    def read(self, spec: RunSpec, seed: int) -> Record | None:
+        """A run's record; None where there is none. A damaged file is named, set aside and counts as missing."""
+        return _read(self.path(spec, seed))
+
+    def runs(self) -> Iterator[tuple[RunSpec, Record]]:
+        """Every finished run in the store with its spec; those of another result version are left out."""
+        for path in sorted(self.folder.glob("*-*.parquet")):
+            record = None if path.name.endswith(".events.parquet") else _read(path)
+            if record is not None:
+                spec = spec_from(record.info["spec"])
+                if path == self.path(spec, record.seed):
+                    yield spec, record
+
+    def descriptions(self) -> Iterator[tuple[RunSpec, int, dict]]:
+        """Spec, seed and circumstances of every finished run, without reading its numbers."""
+        for path in sorted(self.folder.glob("*-*.parquet")):
+            about = None if path.name.endswith(".events.parquet") else _read(path, read_about)
+            if about is not None:
+                seed, info = about
+                spec = spec_from(info["spec"])
+                if path == self.path(spec, seed):
+                    yield spec, seed, info
+
+    def catalogue(self) -> dict[RunSpec, list[int]]:
+        """The seeds of each spec that has finished runs."""
+        found: dict[str, tuple[RunSpec, list[int]]] = {}
+        for spec, seed, _ in self.descriptions():
+            found.setdefault(spec.name(), (spec, []))[1].append(seed)
+        return {spec: sorted(seeds) for spec, seeds in found.values()}
+
+    def records(self, spec: RunSpec, seeds: Sequence[int]) -> list[Record]:
+        """The finished runs of a spec among these seeds."""
+        found = (self.read(spec, seed) for seed in seeds)
+        return [record for record in found if record is not None]
+
+    def notes(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]]) -> dict[str, str]:
+        """What the runs say of their data where it is not the published set: dataset → note."""
+        found: dict[str, dict[str, None]] = {}
+        for spec, seeds in jobs:
+            for seed in seeds:
+                about = _read(self.path(spec, seed), read_about)
+                note = about[1].get("data", {}).get("note") if about else None
+                if note:
+                    found.setdefault(spec.dataset, {})[note] = None
+        return {dataset: "; in other runs: ".join(notes) for dataset, notes in found.items()}
+
+    def summaries(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]] | None = None) -> pd.DataFrame:
+        """One row per run: experiment, dataset, split, method, seed, the three metrics and the spec's name.
+
+        jobs: specs and seeds to look for; None takes every run in the store.
+        """
+        if jobs is None:
+            runs = self.runs()
+        else:
+            runs = ((spec, record) for spec, seeds in jobs for record in self.records(spec, seeds))
+        rows = [
+            {
+                "experiment": spec.experiment,
+                "dataset": spec.dataset,
+                "split": spec.split,
+                "method": spec.learner,
+                "seed": record.seed,
+                **summary(record.accuracy, record.seen),
+                "spec": spec.name(),
+            }
+            for spec, record in runs
+        ]
+        return pd.DataFrame(rows, columns=["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"])
+
+
+class ReadOnce(Store):
+    """A store for whoever asks for the same runs many times: each file is read once."""
+
+    def __init__(self, folder: Path | str):
+        super().__init__(folder)
+        self._known: dict[Path, Record | None] = {}
+
+    def read(self, spec: RunSpec, seed: int) -> Record | None:
+        path = self.path(spec, seed)
+        if path not in self._known:
+            self._known[path] = super().read(spec, seed)
+        return self._known[path]
+
+
+METRICS = ("average_accuracy", "first_task_accuracy", "forgetting")
+
+
+def _read(path: Path, reader: Callable = read_record):
+    """What the reader makes of a file; None where there is none, or where it is damaged and was set aside."""
+    if not path.exists():
+        return None
+    try:
+        return reader(path)
+    except DamagedFile as error:
+        with suppress(OSError):  # somebody else was faster, or the folder is read-only
+            path.replace(path.with_suffix(".damaged"))
+        warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=3)
+        return None

@@ -1,0 +1,187 @@
+"""A check compares a student's function with a reference on fresh cases, and says in words what is wrong."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tacl_lib.teaching.checks.attempt import Outcome, attempt
+from tacl_lib.teaching.checks.compare import as_numbers, same, shown
+
+
+class CheckFailed(AssertionError):
+    """The answer is wrong; the message says how."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Jupyter asks for this: a student needs the sentence, not the way through the checks."""
+        return [str(self)]
+
+
+class Mistake(NamedTuple):
+    """A typical mistake: a sentence that names it, and a function that makes it."""
+
+    sentence: str
+    answer: Callable
+
+
+class Case(NamedTuple):
+    arguments: dict[str, object]
+    expected: object
+
+
+@dataclass(frozen=True)
+class Check:
+    """The check of one exercise; call it with the student's function.
+
+    reference: the right answer, written in another way than the solution. Its name and its parameters are
+        those that the exercise asks for.
+    cases: from a generator of random numbers, the arguments of about 40 calls, small ones first.
+    mistakes: an answer that equals one of these wherever it is wrong gets its sentence. If answers are dicts,
+        each entry is compared on its own, so that two mistakes in two entries are both named.
+    """
+
+    reference: Callable
+    cases: Callable[[np.random.Generator], Iterable[tuple]]
+    mistakes: tuple[Mistake, ...]
+    tolerance: float = 1e-6
+    seconds: float = 3.0  #: for one call
+
+    @property
+    def name(self) -> str:
+        return self.reference.__name__
+
+    def __call__(self, answer: Callable, seed: int | None = None) -> None:
+        """For students: compare on fresh random cases. Says that it is right, or raises CheckFailed."""
+        cases = self._fresh(seed)
+        self._compare(answer, cases)
+        print(f"✓ {self.name}: right in {len(cases)} fresh cases.")
+
+    def expect(self, answer: Callable, *arguments: object, gives: object) -> None:
+        """For test cells: one call, and what it must give, stated by hand. Raises CheckFailed.
+
+        Of an answer that is a dict, only the entries in ``gives`` are looked at.
+        """
+        self._compare(answer, [self._case(arguments, gives)])
+
+    def _fresh(self, seed: int | None) -> list[Case]:
+        arguments = list(self.cases(np.random.default_rng(seed)))
+        return [self._case(given, self.reference(*given)) for given in arguments]
+
+    def _case(self, arguments: tuple, expected: object) -> Case:
+        return Case(inspect.signature(self.reference).bind(*arguments).arguments, expected)
+
+    def _compare(self, answer: Callable, cases: list[Case]) -> None:
+        self._refuse_other_parameters(answer)
+        for case in cases:
+            outcome = attempt(answer, case.arguments, self.seconds)
+            if outcome.trouble or not self._right(outcome.value, case.expected):
+                raise CheckFailed(self._explanation(answer, case, outcome, cases))
+
+    def _right(self, value: object, expected: object) -> bool:
+        if isinstance(value, dict) and isinstance(expected, dict):
+            value = {key: value[key] for key in expected if key in value}
+        return same(value, expected, self.tolerance)
+
+    def _refuse_other_parameters(self, answer: Callable) -> None:
+        names = list(inspect.signature(self.reference).parameters)
+        asked = f"{self.name}({', '.join(names)})"
+        if not callable(answer):
+            raise CheckFailed(f"✗ {self.name}: give the function itself, {asked}, not {shown(answer)}.")
+        try:
+            inspect.signature(answer).bind(*names)
+        except TypeError:
+            raise CheckFailed(
+                f"✗ {self.name}: it must take {len(names)} arguments, {asked}; "
+                f"yours is {self.name}{inspect.signature(answer)}."
+            ) from None
+
+    def _explanation(self, answer: Callable, case: Case, outcome: Outcome, cases: list[Case]) -> str:
+        if outcome.kind in ("stub", "loop", "changed"):
+            said = [outcome.trouble]
+        else:
+            said = self._named_mistakes(answer, cases) or [self._unnamed(case, outcome)]
+        lines = [f"✗ {self.name}: {sentence}{'' if sentence[-1] in '.?!' else '.'}" for sentence in said]
+        if outcome.kind != "stub":
+            call = ", ".join(f"{name}={shown(value)}" for name, value in case.arguments.items())
+            lines.append(f"  For example, {self.name}({call})")
+            lines.append(f"  should give {shown(case.expected)}")
+            if outcome.trouble is None:
+                lines.append(f"  yours gives {shown(outcome.value)}")
+        return "\n".join(lines)
+
+    def _named_mistakes(self, answer: Callable, cases: list[Case]) -> list[str]:
+        """The sentences of the mistakes that the answer makes, if each of its wrong parts is one of them."""
+        parts = _parts(cases[0].expected)
+        if len(cases) < 10:  # these few could be explained by several mistakes: fresh ones tell them apart
+            cases = [*cases, *self._fresh(seed=0)]
+        got = [attempt(answer, case.arguments, self.seconds) for case in cases]
+        sentences = []
+        for part in parts:
+            right = [self._alike(mine, Outcome(case.expected), part) for mine, case in zip(got, cases, strict=True)]
+            if all(right):
+                continue
+            # A mistake explains the answer if it gives the same wherever the answer is wrong. Of several, the one
+            # that agrees most often; elsewhere the student may have minded a corner that the mistake does not.
+            agreements = [self._agreements(mistake, cases, got, right, part) for mistake in self.mistakes]
+            if not any(agreements):
+                return []
+            sentences.append(self.mistakes[int(np.argmax(agreements))].sentence)
+        return list(dict.fromkeys(sentences))
+
+    def _agreements(self, mistake: Mistake, cases: list[Case], got: list[Outcome], right: list[bool], part) -> int:
+        """In how many cases the mistake gives what the answer gave; 0 if not in every one in which that was wrong."""
+        count = 0
+        for case, mine, is_right in zip(cases, got, right, strict=True):
+            if self._alike(mine, attempt(mistake.answer, case.arguments, self.seconds), part):
+                count += 1
+            elif not is_right:
+                return 0
+        return count
+
+    def _alike(self, left: Outcome, right: Outcome, part: str | None) -> bool:
+        a, b = _part(left, part), _part(right, part)
+        return a.kind == b.kind and same(a.value, b.value, self.tolerance)
+
+    def _unnamed(self, case: Case, outcome: Outcome) -> str:
+        """The best that can be said of a mistake that nobody foresaw."""
+        value, expected = outcome.value, case.expected
+        if outcome.trouble:
+            return outcome.trouble
+        if value is None:
+            return "it returns nothing: does it end with a return statement?"
+        if isinstance(expected, dict):
+            return _about_entries(value, expected, self.tolerance)
+        return _about_numbers(value, expected)
+
+
+def _parts(expected: object) -> list[str | None]:
+    return list(expected) if isinstance(expected, dict) else [None]
+
+
+def _part(outcome: Outcome, part: str | None) -> Outcome:
+    if part is None or outcome.trouble:
+        return outcome
+    return Outcome(outcome.value.get(part) if isinstance(outcome.value, dict) else None)
+
+
+def _about_entries(value: object, expected: dict, tolerance: float) -> str:
+    if not isinstance(value, dict):
+        return f"it must return a dict with the keys {', '.join(map(repr, expected))}, not a {type(value).__name__}"
+    if not expected.keys() <= value.keys():
+        return f"the keys must be {', '.join(map(repr, expected))}, yours are {', '.join(map(repr, value))}"
+    wrong = [key for key in expected if not same(value[key], expected[key], tolerance)]
+    about = [f"{key!r} is wrong ({_about_numbers(value[key], expected[key])})" for key in wrong]
+    return "; ".join(about)
+
+
+def _about_numbers(value: object, expected: object) -> str:
+    got, wanted = as_numbers(value), as_numbers(expected)
+    if wanted is not None and got is None:
+        return f"it must give {'numbers' if wanted.ndim else 'a number'}, not {type(value).__name__}"
+    if wanted is not None and got.shape != wanted.shape:
+        return f"it gives the shape {list(got.shape)}, but {list(wanted.shape)} is asked for"
+    if wanted is not None and np.isnan(got).any() and not np.isnan(wanted).any():
+        return "it gives nan, which is not a number: is something divided by zero?"
+    return "the value differs"

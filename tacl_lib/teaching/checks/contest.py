@@ -1,0 +1,168 @@
+"""A check of a rule that has no single right answer: it plays streams of drifting samples, and must beat FIFO."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from tacl_lib.teaching.checks.attempt import attempt
+from tacl_lib.teaching.checks.check import Check, CheckFailed
+from tacl_lib.teaching.checks.compare import as_numbers, shown
+
+#: of its choices, so many must be those of a known mistake for its sentence to be said
+ALIKE = 0.9
+
+
+class Stream(NamedTuple):
+    """Samples in order of arrival, and others of the same tasks that the memory should be able to stand for."""
+
+    samples: np.ndarray  #: [arrivals, d]
+    held_out: np.ndarray  #: [tasks, n, d]
+
+
+class Turn(NamedTuple):
+    """What a rule was given, and the row that it chose."""
+
+    members: np.ndarray
+    came: np.ndarray
+    chosen: int
+
+
+@dataclass
+class Tally:
+    """Played streams: the turns, and the error for each task, summed over streams."""
+
+    turns: list[Turn] = field(default_factory=list)
+    errors: np.ndarray | float = 0.0
+
+    @property
+    def error(self) -> float:
+        return float(np.mean(self.errors))
+
+
+def oldest_leaves(members, came) -> int:
+    """FIFO, the paper's rule."""
+    return 0
+
+
+def play(streams: list[Stream], rule: Callable, clusters: int, size: int) -> Tally:
+    """Algorithm 3 on each stream, with the rule in place of FIFO; then how far held-out samples are from the memory."""
+    tally = Tally()
+    for stream in streams:
+        opening, others = stream.samples[:clusters], stream.samples[clusters:]
+        members, came = [[z] for z in opening], [[number] for number in range(clusters)]
+        means = opening.copy()
+        for number, z in enumerate(others, start=clusters):
+            nearest = int(((means - z) ** 2).sum(axis=1).argmin())
+            members[nearest].append(z)
+            came[nearest].append(number)
+            if len(members[nearest]) > size:
+                chosen = _choice(rule, np.array(members[nearest]), np.array(came[nearest]), tally.turns)
+                del members[nearest][chosen], came[nearest][chosen]
+            means[nearest] = sum(members[nearest]) / len(members[nearest])
+        held = np.concatenate(members)
+        distances = np.linalg.norm(stream.held_out[:, :, None] - held, axis=-1)  # [tasks, n, members]
+        tally.errors += distances.min(axis=-1).mean(axis=1)
+    return tally
+
+
+def _choice(rule: Callable, members: np.ndarray, came: np.ndarray, turns: list[Turn]) -> int:
+    given = members.copy(), came.copy()
+    chosen = rule(*given)
+    if given[0].tobytes() != members.tobytes() or given[1].tobytes() != came.tobytes():
+        raise _RefusedError("it changes its input in place: work on a copy of it")
+    number = as_numbers(chosen)
+    if chosen is None:
+        raise _RefusedError("it returns nothing: does it end with a return statement?")
+    if number is None or number.ndim or number != np.floor(number):
+        raise _RefusedError(f"it must return the number of one row, not {shown(chosen)}")
+    if not 0 <= number < len(members):
+        raise _RefusedError(
+            f"it chose row {int(number)}, which is not there: the rows are numbered from 0 to {len(members) - 1}"
+        )
+    turns.append(Turn(members, came, int(number)))
+    return int(number)
+
+
+class _RefusedError(Exception):
+    """A choice that is none, in words."""
+
+
+@dataclass(frozen=True)
+class Contest(Check):
+    """The check of a rule ``(members [P + 1, d], came [P + 1]) → row that leaves``.
+
+    reference: a rule that wins. cases: from a generator of random numbers, streams.
+    mistakes: rules that lose, with the sentence that says why.
+    """
+
+    clusters: int = 4
+    size: int = 8
+    better_by: float = 1 / 3  #: of FIFO's error
+    seconds: float = 20.0  #: for all streams
+
+    def __call__(self, answer: Callable, seed: int | None = None) -> None:
+        """For students: fresh streams. Says by how much it won, or raises CheckFailed."""
+        streams = list(self.cases(np.random.default_rng(seed)))
+        gain = self._contest(answer, streams)
+        print(f"✓ {self.name}: right, the error is {gain:.0%} below FIFO's on {len(streams)} fresh streams.")
+
+    def beats(self, answer: Callable, streams: list[Stream]) -> None:
+        """For test cells: these streams. Raises CheckFailed."""
+        self._contest(answer, streams)
+
+    def chooses(self, answer: Callable, members: np.ndarray, came: np.ndarray) -> None:
+        """For test cells: one call gives the number of a row, whatever row it is. Raises CheckFailed."""
+        self._refuse_other_parameters(answer)
+        self._called(lambda: _choice(answer, np.asarray(members), np.asarray(came), []))
+
+    def _contest(self, answer: Callable, streams: list[Stream]) -> float:
+        self._refuse_other_parameters(answer)
+        fifo = play(streams, oldest_leaves, self.clusters, self.size)
+        mine = self._called(lambda: play(streams, answer, self.clusters, self.size))
+        gain = 1 - mine.error / fifo.error
+        if gain < self.better_by:
+            raise CheckFailed(f"✗ {self.name}: {self._why(answer, mine)}.\n{self._how_much(mine, fifo, gain)}")
+        return gain
+
+    def _refuse_other_parameters(self, answer: Callable) -> None:
+        try:
+            super()._refuse_other_parameters(answer)
+        except CheckFailed as failed:
+            raise CheckFailed(f"{failed} Nobody tells the memory more, least of all the true task.") from None
+
+    def _called(self, call: Callable) -> Tally:
+        outcome = attempt(call, {}, self.seconds)
+        if outcome.trouble:
+            trouble = outcome.trouble.removeprefix(f"it stopped with {_RefusedError.__name__}: ")
+            raise CheckFailed(f"✗ {self.name}: {trouble}{'' if trouble[-1] in '.?!' else '.'}")
+        return outcome.value
+
+    def _why(self, answer: Callable, mine: Tally) -> str:
+        turns = mine.turns[::7]  # some of thousands, from all streams
+        if any(int(answer(t.members.copy(), t.came.copy())) != t.chosen for t in turns[:50]):
+            return "you choose by chance: a member is as likely to leave if nothing is like it as if it has a double"
+        shares = [np.mean([m.answer(t.members, t.came) == t.chosen for t in turns]) for m in self.mistakes]
+        if max(shares, default=0) >= ALIKE:
+            return self.mistakes[int(np.argmax(shares))].sentence
+        rows = {t.chosen for t in mine.turns}
+        if len(rows) == 1:
+            return f"you evict row {rows.pop()} each time, whatever stands there: look at the members"
+        early, late = _halves(mine)
+        if early > late:
+            return "you lose the early tasks: little that is like them remains in the memory"
+        return "you hold on to the early tasks: the late ones find too little room"
+
+    def _how_much(self, mine: Tally, fifo: Tally, gain: float) -> str:
+        compared = f"{abs(gain):.0%} {'less' if gain > 0 else 'more'} than FIFO's"
+        early, late = (f"{a / b - 1:+.0%}" for a, b in zip(_halves(mine), _halves(fifo), strict=True))
+        return (
+            f"  Its error is {compared}; at least {self.better_by:.0%} less is asked for.\n"
+            f"  On the early half of the tasks it is {early} against FIFO, on the late half {late}."
+        )
+
+
+def _halves(tally: Tally) -> tuple[float, float]:
+    half = len(tally.errors) // 2
+    return float(np.mean(tally.errors[:half])), float(np.mean(tally.errors[half:]))

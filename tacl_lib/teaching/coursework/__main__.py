@@ -1,0 +1,36 @@
+"""``make coursework`` and ``make grade``:  python -m tacl_lib.teaching.coursework generate | grade SUBMISSIONS"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tacl_lib.errors import TaclError
+from tacl_lib.teaching.coursework.generate import generate
+
+ROOT = Path(__file__).parents[3]
+COURSEWORK = ROOT / "coursework"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tacl_lib.teaching.coursework", description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("generate", help="make release, solutions and marking schemes from the sources")
+    grading = commands.add_parser("grade", help="grade a folder of submissions with nbgrader")
+    grading.add_argument("submissions", type=Path, help="one folder for each student, with set1.ipynb and so on in it")
+    grading.add_argument("--output", type=Path, default=ROOT / "build" / "grading", help="made anew by each call")
+    grading.add_argument("--timeout", type=int, default=60, help="seconds that a cell may take")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "generate":
+            for path in generate(COURSEWORK):
+                print(path.relative_to(ROOT))
+        else:
+            from tacl_lib.teaching.coursework.grading import grade  # nbgrader is in the instructor extra only
+
+            print(grade(COURSEWORK / "source", options.submissions, options.output, options.timeout).text())
+    except TaclError as error:
+        sys.exit(f"coursework: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,518 @@
+"""The memory against Algorithm 3 as Python lists, and the event log against a replay."""
+
+import io
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.cluster_memory import ClusterMemory, Fifo, PooledClusterMemory, RandomClusterMemory, Reservoir
+
+from tacl_lib.core.memory import POLICIES, Geometry, GradientStore, Memory, Placement, policy_named, sample_memory
+from tacl_lib.core.memory.events import EMPTY, EventLog, EventRecorder, log_of
+from tacl_lib.engine.gradient_pool import GradientPool
+from tacl_lib.engine.network import Gradient, Network
+from tacl_lib.errors import TaclError
+
+#: Multiples of 12: the mean of up to 4 members is an integer, so that ties are ties in every arithmetic.
+UNIT = 12
+FEATURES = 2
+
+
+@st.composite
+def streams(draw):
+    """A geometry and R streams of few distinct integer points, so that ties are common."""
+    pools, clusters, size = draw(st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4)))
+    runs, length = draw(st.integers(1, 3)), draw(st.integers(0, 25))  # Q may well be larger than the stream
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    spread = draw(st.integers(1, 4))
+    z = UNIT * rng.integers(-spread, spread + 1, (length, runs, FEATURES))
+    return Geometry(pools, clusters, size), z, rng.integers(0, pools, (length, runs)), rng.random((length, runs))
+
+
+class Places:
+    """Who stands where, from placements alone, in the same terms as an oracle."""
+
+    def __init__(self, geometry):
+        self.geometry, self.at, self.arrival = geometry, {}, {}
+
+    def note(self, cluster, slot, tag):
+        """Returns the tag that left, or None."""
+        removed = self.at.get((cluster, slot))
+        self.at[cluster, slot], self.arrival[tag] = tag, tag
+        return removed
+
+    def contents(self, pool):
+        """Per opened cluster of a pool the tags, oldest first (tags are steps)."""
+        clusters = range(pool * self.geometry.clusters, (pool + 1) * self.geometry.clusters)
+        found = [sorted(tag for (c, _), tag in self.at.items() if c == cluster) for cluster in clusters]
+        return [tags for tags in found if tags]
+
+
+def entry(placement, run):
+    kept = placement.kept is None or bool(placement.kept[run])
+    return int(placement.cluster[run]), int(placement.slot[run]), kept
+
+
+def replay(memory, z, pools, uniforms):
+    """Add a stream to a memory of samples; the label of a sample is its pool. Yields (step, placement)."""
+    for step in range(len(z)):
+        x = torch.from_numpy(z[step]).float()
+        label = torch.from_numpy(pools[step])
+        yield step, memory.add((x, label), label, torch.from_numpy(uniforms[step]).float())
+
+
+def check_store(memory, places, z, pools):
+    """The store holds just what the placements say, and the means are those of the members."""
+    geometry, store = memory.geometry, memory.store
+    for run, of_run in enumerate(places):
+        for place in range(geometry.capacity):
+            tag = of_run.at.get(divmod(place, geometry.size))
+            assert bool(memory.filled[run, place]) == (tag is not None)
+            if tag is not None:
+                assert store.x[run, place].tolist() == z[tag, run].tolist()
+                assert store.y[run, place] == pools[tag, run]
+        for cluster in range(geometry.pools * geometry.clusters):
+            members = [z[tag, run] for (c, _), tag in of_run.at.items() if c == cluster]
+            if members:
+                assert store.means[run, cluster].tolist() == np.mean(members, axis=0).tolist()
+
+
+# ---- Algorithm 3 on samples
+
+
+@settings(deadline=None, max_examples=60)
+@given(streams())
+def test_clusters_of_samples_are_those_of_algorithm_3(stream):
+    geometry, z, labels, uniforms = stream
+    runs = z.shape[1]
+    memory = sample_memory(runs, FEATURES, geometry, "clustering")
+    oracles = [PooledClusterMemory(*geometry) for _ in range(runs)]
+    places = [Places(geometry) for _ in range(runs)]
+    for step, placement in replay(memory, z, labels, uniforms):
+        for run in range(runs):
+            cluster, slot, kept = entry(placement, run)
+            pool, nearest, removed = oracles[run].add(z[step, run], labels[step, run], step)
+            assert kept
+            assert cluster == pool * geometry.clusters + nearest
+            assert places[run].note(cluster, slot, step) == removed
+    for run in range(runs):
+        for pool in range(geometry.pools):
+            oracle = oracles[run].pools[pool]
+            assert places[run].contents(pool) == oracle.contents()
+            first = pool * geometry.clusters
+            for q, mean in enumerate(oracle.means):
+                assert memory.store.means[run, first + q].tolist() == mean.tolist()
+    check_store(memory, places, z, labels)
+
+
+def test_of_equal_distances_the_first_cluster_wins():
+    memory = sample_memory(1, 1, Geometry(1, 3, 2), "clustering")
+    pool, chance = torch.zeros(1, dtype=torch.int64), torch.zeros(1)
+    found = []
+    for value in (10.0, -10.0, 10.0, 0.0, 0.0):  # ±10 are as far from 0; the third cluster doubles the first
+        found.append(memory.add((torch.tensor([[value]]), pool), pool, chance).cluster.item())
+    assert found == [0, 1, 2, 0, 0]  # the second 0 finds the means 5, -10 and 10
+
+
+def test_a_far_cluster_of_another_pool_is_never_chosen():
+    """Distances are to the clusters of one's own pool only, even when another pool holds an equal point."""
+    memory = sample_memory(1, 1, Geometry(2, 1, 3), "clustering")
+    for value, pool in ((0.0, 0), (100.0, 1), (100.0, 0), (0.0, 1)):
+        label = torch.tensor([pool])
+        placement = memory.add((torch.tensor([[value]]), label), label, torch.zeros(1))
+        assert placement.cluster.item() == pool
+
+
+# ---- Algorithm 3 on gradients
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3)),
+    st.integers(1, 3),
+    st.integers(0, 2**32 - 1),
+)
+def test_clusters_of_gradients_are_those_of_dense_vectors(shape, runs, seed):
+    """Distances from inner products alone against p-vectors in float64; a near-tie ends the comparison."""
+    geometry, sizes = Geometry(*shape), (5, 4, 3)
+    rng = np.random.default_rng(seed)
+    network = Network([seed % 1000 + run for run in range(runs)], sizes, "torch")
+    pool = GradientPool(network, geometry.capacity)
+    memory = Memory(GradientStore(pool, geometry), geometry, "clustering", runs, "cpu")
+    oracles = [PooledClusterMemory(*geometry) for _ in range(runs)]
+    places = [Places(geometry) for _ in range(runs)]
+    for step in range(20):
+        x = torch.from_numpy(rng.standard_normal((runs, 1, sizes[0])).astype(np.float32))
+        y = torch.from_numpy(rng.integers(0, sizes[-1], (runs, 1)))
+        to = torch.from_numpy(rng.integers(0, geometry.pools, runs))
+        gradient = network.model_gradient(x, y)
+        dense = dense_vectors(gradient)
+        near_tie = False
+        for run in range(runs):
+            oracle = oracles[run].pools[to[run]]
+            if len(oracle.clusters) == geometry.clusters > 1:
+                first, second = sorted(oracle.distances(dense[run]))[:2]
+                near_tie |= second - first < 1e-9 * (dense[run] @ dense[run])
+        if near_tie:
+            return
+        placement = memory.add(pool.candidate(gradient), to, torch.zeros(runs))
+        for run in range(runs):
+            cluster, slot, kept = entry(placement, run)
+            in_pool, nearest, removed = oracles[run].add(dense[run], int(to[run]), step)
+            assert kept
+            assert cluster == in_pool * geometry.clusters + nearest
+            assert places[run].note(cluster, slot, step) == removed
+            place = cluster * geometry.size + slot
+            stored = Gradient(*([t[run : run + 1, place : place + 1] for t in part] for part in pool.members))
+            assert np.array_equal(dense_vectors(stored)[0], dense[run])
+        network.flat.add_(0.05)  # gradients of a network that moves on
+
+
+def dense_vectors(gradient):
+    """The only term of each run as a float64 vector ``[R, p]``."""
+    parts = [torch.einsum("rni,rno->rio", a.double(), d.double()).flatten(1) for a, d in zip(*gradient, strict=True)]
+    return torch.cat(parts + [d.double()[:, 0] for d in gradient.deltas], dim=1).numpy()
+
+
+def test_gradient_distances_are_those_to_the_means():
+    rng = np.random.default_rng(0)
+    geometry, network = Geometry(2, 2, 3), Network([1, 2], (5, 4, 3), "torch")
+    pool = GradientPool(network, geometry.capacity)
+    memory = Memory(GradientStore(pool, geometry), geometry, "clustering", 2, "cpu")
+    oracles = [PooledClusterMemory(*geometry) for _ in range(2)]
+    for step in range(15):
+        x = torch.from_numpy(rng.standard_normal((2, 1, 5)).astype(np.float32))
+        gradient = network.model_gradient(x, torch.from_numpy(rng.integers(0, 3, (2, 1))))
+        to = torch.from_numpy(rng.integers(0, 2, 2))
+        candidate, dense = pool.candidate(gradient), dense_vectors(gradient)
+        found = memory.store.distances(candidate, to, memory.filled)
+        for run in range(2):
+            expected = oracles[run].pools[to[run]].distances(dense[run])
+            np.testing.assert_allclose(found[run, : len(expected)], expected, rtol=1e-10, atol=1e-10)
+            oracles[run].add(dense[run], int(to[run]), step)
+        memory.add(candidate, to, torch.zeros(2))
+
+
+# ---- the rules that it is compared with
+
+
+@settings(deadline=None, max_examples=40)
+@given(streams())
+def test_random_clusters_follow_the_given_numbers(stream):
+    geometry, z, labels, uniforms = stream
+    runs = z.shape[1]
+    memory = sample_memory(runs, FEATURES, geometry, "random")
+    oracles = [PooledClusterMemory(*geometry, kind=RandomClusterMemory) for _ in range(runs)]
+    places = [Places(geometry) for _ in range(runs)]
+    for step, placement in replay(memory, z, labels, uniforms):
+        for run in range(runs):
+            any_cluster = min(
+                int(np.float32(uniforms[step, run]) * np.float32(geometry.clusters)), geometry.clusters - 1
+            )
+            pool, chosen, removed = oracles[run].add(z[step, run], labels[step, run], step, cluster=any_cluster)
+            cluster, slot, kept = entry(placement, run)
+            assert kept
+            assert cluster == pool * geometry.clusters + chosen
+            assert places[run].note(cluster, slot, step) == removed
+    check_store(memory, places, z, labels)
+
+
+@settings(deadline=None, max_examples=40)
+@given(streams())
+def test_reservoir_follows_the_given_numbers(stream):
+    geometry, z, labels, uniforms = stream
+    runs, room = z.shape[1], geometry.clusters * geometry.size
+    memory = sample_memory(runs, FEATURES, geometry, "reservoir")
+    oracles = [[Reservoir(room) for _ in range(geometry.pools)] for _ in range(runs)]
+    places = [Places(geometry) for _ in range(runs)]
+    for step, placement in replay(memory, z, labels, uniforms):
+        for run in range(runs):
+            pool = labels[step, run]
+            oracle = oracles[run][pool]
+            taken = oracle.add(step, int(float(np.float32(uniforms[step, run])) * (oracle.seen + 1)))
+            cluster, slot, kept = entry(placement, run)
+            assert kept == (taken is not None)
+            assert 0 <= slot < geometry.size
+            assert cluster // geometry.clusters == pool
+            if kept:
+                assert (cluster % geometry.clusters) * geometry.size + slot == taken
+                places[run].note(cluster, slot, step)
+    for run in range(runs):
+        for pool in range(geometry.pools):
+            assert sorted(chain(*places[run].contents(pool))) == sorted(oracles[run][pool].contents())
+    check_store(memory, places, z, labels)
+
+
+@settings(deadline=None, max_examples=30)
+@given(streams())
+def test_fifo_keeps_the_newest(stream):
+    geometry, z, labels, uniforms = stream
+    runs, room = z.shape[1], geometry.clusters * geometry.size
+    memory = sample_memory(runs, FEATURES, geometry, "fifo")
+    oracles = [[Fifo(room) for _ in range(geometry.pools)] for _ in range(runs)]
+    places = [Places(geometry) for _ in range(runs)]
+    for step, placement in replay(memory, z, labels, uniforms):
+        for run in range(runs):
+            cluster, slot, kept = entry(placement, run)
+            assert kept
+            assert cluster // geometry.clusters == labels[step, run]
+            assert places[run].note(cluster, slot, step) == oracles[run][labels[step, run]].add(step)
+    for run in range(runs):
+        for pool in range(geometry.pools):
+            assert sorted(chain(*places[run].contents(pool))) == oracles[run][pool].contents()
+    check_store(memory, places, z, labels)
+
+
+def test_reservoir_and_random_are_uniform():
+    """Chance itself: after 40 arrivals each has been kept about equally often; each cluster is as likely."""
+    runs, length = 4000, 40
+    rng = np.random.default_rng(0)
+    memory = sample_memory(runs, 1, Geometry(1, 2, 5), "reservoir")
+    zero = torch.zeros(runs, dtype=torch.int64)
+    for step in range(length):
+        x = torch.full((runs, 1), float(step))
+        memory.add((x, zero), zero, torch.from_numpy(rng.random(runs, dtype=np.float32)))
+    counts = torch.bincount(memory.store.x.long().flatten(), minlength=length).double()
+    expected, deviation = runs * 10 / length, (runs * 0.25 * 0.75) ** 0.5
+    assert ((counts - expected).abs() < 4 * deviation).all()
+    uniform = torch.from_numpy(rng.random(runs, dtype=np.float32))
+    chosen = POLICIES["random"](Geometry(1, 4, 2), torch.ones(runs, 4, dtype=torch.int64), zero, None, uniform).cluster
+    assert ((torch.bincount(chosen, minlength=4) - runs / 4).abs() < 4 * (runs * 0.25 * 0.75) ** 0.5).all()
+    # the largest number below 1 is still a cluster
+    last = torch.full((1,), 1 - 2**-24)
+    for clusters in range(1, 60):
+        added = torch.ones(1, clusters, dtype=torch.int64)
+        placement = POLICIES["random"](Geometry(1, clusters, 2), added, zero[:1], None, last)
+        assert placement.cluster.item() == clusters - 1
+
+
+# ---- bad input and state
+
+
+@pytest.mark.parametrize("name", ["pools", "clusters", "size"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_geometry_below_one_is_refused(name, value):
+    geometry = Geometry(2, 3, 4)._replace(**{name: value})
+    with pytest.raises(TaclError, match=rf"^a memory's {name} must be at least 1, not {value}\.$"):
+        geometry.checked()
+    with pytest.raises(TaclError, match=f"{name} must be at least 1"):
+        sample_memory(1, 2, geometry, "clustering")
+    network = Network([0], (3, 2))
+    with pytest.raises(TaclError, match=f"{name} must be at least 1"):
+        Memory(GradientStore(GradientPool(network, 1), geometry), geometry, "clustering", 1, "cpu")
+
+
+def test_an_unknown_policy_lists_the_known_ones():
+    for call in (lambda: policy_named("lifo"), lambda: sample_memory(1, 2, Geometry(1, 1, 1), "lifo")):
+        with pytest.raises(TaclError, match="'lifo'") as caught:
+            call()
+        assert all(name in str(caught.value) for name in POLICIES)
+    assert policy_named("fifo") is POLICIES["fifo"]
+
+
+def test_a_policy_of_the_user_is_found_by_name(monkeypatch):
+    """The register is open: a rule that always takes the first place."""
+
+    def first(geometry, added, pool, distances, uniform):
+        return Placement(pool * geometry.clusters, torch.zeros_like(pool), None)
+
+    monkeypatch.setitem(POLICIES, "first", first)
+    memory = sample_memory(2, 1, Geometry(1, 2, 2), "first")
+    zero = torch.zeros(2, dtype=torch.int64)
+    for value in (1.0, 2.0):
+        memory.add((torch.full((2, 1), value), zero), zero, torch.zeros(2))
+    assert memory.store.x[:, 0].tolist() == [[2.0], [2.0]]
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_memory_state_round_trip(policy):
+    rng = np.random.default_rng(0)
+    geometry = Geometry(2, 2, 2)
+    z, labels, uniforms = rng.standard_normal((30, 3, 2)), rng.integers(0, 2, (30, 3)), rng.random((30, 3))
+    one, two = (sample_memory(3, 2, geometry, policy) for _ in range(2))
+    list(replay(one, z[:15], labels[:15], uniforms[:15]))
+    file = io.BytesIO()
+    torch.save(one.state(), file)
+    file.seek(0)
+    two.load_state(torch.load(file, weights_only=True))
+    rest = [(z[15:], labels[15:], uniforms[15:])] * 2
+    for (_, a), (_, b) in zip(replay(one, *rest[0]), replay(two, *rest[1]), strict=True):
+        assert torch.equal(a.cluster, b.cluster)
+        assert torch.equal(a.slot, b.slot)
+    assert torch.equal(one.store.x, two.store.x)
+    assert torch.equal(one.store.means, two.store.means)
+
+
+# ---- the event log
+
+
+@st.composite
+def arrivals(draw):
+    """Steps in order with gaps, places, and who came; the geometry is small, so that places are replaced."""
+    geometry = Geometry(draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(1, 3)))
+    length = draw(st.integers(0, 30))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    step = np.cumsum(rng.integers(1, 4, length)) + draw(st.integers(-1, 5))
+    places = rng.integers(0, geometry.capacity, length)
+    return geometry, step, *np.divmod(places, geometry.size), rng.integers(0, 7, length), rng.integers(0, 1000, length)
+
+
+@settings(deadline=None, max_examples=60)
+@given(arrivals())
+def test_contents_at_every_step_are_those_of_a_replay(events):
+    geometry, step, cluster, slot, task, row = events
+    log = log_of(*events)
+    assert len(log) == len(step)
+    shape = (geometry.pools * geometry.clusters, geometry.size)
+    tasks, rows, number = (np.full(shape, EMPTY) for _ in range(3))
+    after = 0
+    last = int(step[-1]) if len(step) else 0
+    for now in range(-3, last + 4):
+        while after < len(step) and step[after] <= now:
+            where = cluster[after], slot[after]
+            assert log.task_out[after] == tasks[where]
+            tasks[where], rows[where], number[where] = task[after], row[after], after
+            after += 1
+        assert np.array_equal(log.tasks(now), tasks)
+        assert np.array_equal(log.rows(now), rows)
+        assert np.array_equal(log.last_arrivals(now), number.ravel())
+    assert after == len(step)
+    assert np.array_equal(log.rows(10**9), rows)  # far beyond the last event
+    # The columns are enough to build it again.
+    again = EventLog(geometry, **log.columns())
+    assert np.array_equal(again.tasks(last), tasks)
+
+
+def test_an_empty_log_is_an_empty_memory():
+    log = log_of(Geometry(2, 2, 3), [], [], [], [], [])
+    assert len(log) == 0
+    for step in (-5, -1, 0, 7):
+        assert log.tasks(step).tolist() == [[-1] * 3] * 4
+        assert log.rows(step).tolist() == [[-1] * 3] * 4
+        assert log.last_arrivals(step).tolist() == [-1] * 12
+    assert EventRecorder(Geometry(1, 1, 1), 2).logs()[1].tasks(3).tolist() == [[-1]]
+
+
+def record(recorder, memory, z, labels, uniforms, rng, start=0, every=None):
+    """Feed a memory and note what it did. Yields (step, run, cluster, slot, kept, task, row)."""
+    for step, placement in replay(memory, z, labels, uniforms):
+        runs = z.shape[1]
+        chosen = torch.from_numpy(rng.integers(0, 5, runs))
+        task = torch.from_numpy(rng.integers(0, 9, (runs, 5)))
+        row = torch.from_numpy(rng.integers(0, 60000, (runs, 5)))
+        recorder.note(start + step, placement, chosen, task, row)
+        if every and step % every == 0:
+            recorder.flush()
+        for run in range(runs):
+            yield start + step, run, *entry(placement, run), int(task[run, chosen[run]]), int(row[run, chosen[run]])
+
+
+@settings(deadline=None, max_examples=20)
+@given(streams(), st.sampled_from(sorted(POLICIES)), st.sampled_from([None, 1, 4]))
+def test_recorder_logs_what_was_kept_and_nothing_else(stream, policy, every):
+    """Also the reservoir, which turns newcomers away: they must leave no trace."""
+    geometry, z, labels, uniforms = stream
+    runs = z.shape[1]
+    memory, recorder = sample_memory(runs, FEATURES, geometry, policy), EventRecorder(geometry, runs)
+    rng = np.random.default_rng(1)
+    expected = [[] for _ in range(runs)]
+    for step, run, cluster, slot, kept, task, row in record(recorder, memory, z, labels, uniforms, rng, every=every):
+        if kept:
+            expected[run].append((step, cluster, slot, task, row))
+    logs = recorder.logs()
+    assert len(logs) == runs
+    counts = recorder.members_by_task(9)
+    for run, (log, events) in enumerate(zip(logs, expected, strict=True)):
+        held = log.tasks(10**6)
+        assert counts[run].tolist() == [(held == task).sum() for task in range(9)]
+        columns = (log.step, log.cluster, log.slot, log.task_in, log.row)
+        assert [tuple(map(int, event)) for event in zip(*columns, strict=True)] == events
+
+
+def test_some_newcomers_are_turned_away():
+    """The test above would be idle if a reservoir took everybody."""
+    rng = np.random.default_rng(0)
+    geometry = Geometry(1, 1, 2)
+    memory, recorder = sample_memory(1, FEATURES, geometry, "reservoir"), EventRecorder(geometry, 1)
+    z = UNIT * rng.integers(-2, 3, (30, 1, FEATURES))
+    notes = list(record(recorder, memory, z, np.zeros((30, 1), int), rng.random((30, 1)), rng))
+    kept = [note[4] for note in notes]
+    assert 2 < sum(kept) < 30
+    assert len(recorder.logs()[0]) == sum(kept)
+
+
+def recorded(runs=2, geometry=Geometry(2, 2, 2)):  # noqa: B008 (a tuple)
+    """A recorder after 20 of 40 steps, and a function that notes the other 20 in any recorder."""
+    rng = np.random.default_rng(3)
+    z, labels = UNIT * rng.integers(-2, 3, (40, runs, FEATURES)), rng.integers(0, geometry.pools, (40, runs))
+    uniforms = rng.random((40, runs))
+    memory, recorder = sample_memory(runs, FEATURES, geometry, "reservoir"), EventRecorder(geometry, runs)
+    list(record(recorder, memory, z[:20], labels[:20], uniforms[:20], rng))  # not flushed yet
+
+    def go_on(other):
+        list(record(other, memory, z[20:], labels[20:], uniforms[20:], rng, start=20))
+        other.flush()
+
+    return recorder, go_on
+
+
+def same_books(one, two):
+    for log, other in zip(one.logs(), two.logs(), strict=True):
+        assert len(log) > 0
+        for name, column in log.columns().items():
+            np.testing.assert_array_equal(column, other.columns()[name])
+    np.testing.assert_array_equal(one.members_by_task(9), two.members_by_task(9))
+
+
+def test_recorder_state_round_trip_through_a_file():
+    recorder, _ = recorded()
+    file = io.BytesIO()
+    torch.save(recorder.state(), file)
+    file.seek(0)
+    resumed = EventRecorder(recorder.geometry, recorder.runs)
+    resumed.load_state(torch.load(file, weights_only=True))
+    same_books(recorder, resumed)
+
+
+def test_a_resumed_recorder_keeps_its_own_book():
+    """What one notes after load_state does not show in the other."""
+    recorder, go_on = recorded()
+    resumed = EventRecorder(recorder.geometry, recorder.runs)
+    resumed.load_state(recorder.state())
+    same_books(recorder, resumed)
+    events, members = len(recorder.logs()[0]), recorder.members_by_task(9)
+    go_on(resumed)
+    assert len(recorder.logs()[0]) == events < len(resumed.logs()[0])
+    np.testing.assert_array_equal(recorder.members_by_task(9), members)
+
+
+def test_recorder_state_is_not_changed_by_what_comes_later():
+    """A checkpoint in hand must stay what it was, as with a file."""
+    recorder, go_on = recorded()
+    state = recorder.state()
+    before, _ = recorded()
+    go_on(recorder)
+    resumed = EventRecorder(recorder.geometry, recorder.runs)
+    resumed.load_state(state)
+    same_books(before, resumed)
+
+
+def test_a_log_of_one_run_is_that_of_the_oracle():
+    """From samples to pictures: the log's content at the end is the content of Algorithm 3."""
+    rng = np.random.default_rng(9)
+    geometry = Geometry(1, 3, 2)
+    z = UNIT * rng.integers(-3, 4, (50, 1, 2))
+    memory, recorder, oracle = (
+        sample_memory(1, 2, geometry, "clustering"),
+        EventRecorder(geometry, 1),
+        ClusterMemory(3, 2),
+    )
+    zero = np.zeros((50, 1), int)
+    for step, placement in replay(memory, z, zero, zero.astype(float)):
+        recorder.note(step, placement, torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[step]]))
+        oracle.add(z[step, 0], step)
+    rows = recorder.logs()[0].rows(49)
+    assert [sorted(row) for row in rows.tolist()] == oracle.contents()

@@ -1,0 +1,156 @@
+"""The set-up: what conda users get, what make offers, what CONTRIBUTING promises."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+
+import tacl_lib
+
+ROOT = Path(__file__).parents[2]
+CONDA_NAMES = {"pytorch": "torch"}
+
+
+@pytest.fixture(scope="module")
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_environment_yml_names_the_same_requirements(project):
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    plain = [entry for entry in listed if isinstance(entry, str)]
+    conda = set()
+    for entry in plain:
+        name, bounds = re.fullmatch(r"([a-z0-9-]+)(.*)", entry).groups()
+        conda.add(CONDA_NAMES.get(name, name) + bounds)
+    python = f"python{project['requires-python']}"
+    assert conda == {*project["dependencies"], *project["optional-dependencies"]["test"], python, "pip", "make"}
+    assert {"pip": ["-e ."]} in listed
+
+
+def test_every_requirement_is_bounded_on_both_sides(project):
+    requirements = [r for group in (project["dependencies"], *project["optional-dependencies"].values()) for r in group]
+    assert [r for r in requirements if not re.search(r">=.*,<", r)] == []
+
+
+def test_installed_version_is_the_library_s(project):
+    assert tacl_lib.__version__ == project["version"] == version("tacl-lib")
+
+
+def test_make_alone_lists_the_targets():
+    listing = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in ("setup", "lab", "data", "reproduce", "test", "bench", "clean"):
+        assert re.search(rf"make {target}\s+\S", listing), f"make {target} is not explained"
+
+
+def test_set_up_that_is_done_is_not_done_again(tmp_path):
+    """The second call must neither create nor install: a python that does not exist is never asked for."""
+    (tmp_path / ".installed-test").touch()
+    setup = [ROOT / "tools" / "setup", str(tmp_path)]
+    environment = {"PYTHON": "no-such-python", "PATH": "/usr/bin:/bin"}
+    for extras in ("test", "none"):
+        done = subprocess.run([*setup, extras], cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_set_up_says_in_one_sentence_what_is_missing(tmp_path):
+    setup = [ROOT / "tools" / "setup", str(tmp_path / "venv"), "none"]
+    environment = {"PYTHON": "no-such-python", "PATH": "/usr/bin:/bin"}
+    failed = subprocess.run(setup, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("set-up stopped: no 'no-such-python' found")
+    assert len(failed.stderr.splitlines()) == 1
+
+
+def test_lower_rooms_do_not_import_higher_ones():
+    """Data flows one way; the order is that of CONTRIBUTING."""
+    rooms = [
+        ["errors", "files"],
+        ["plain"],
+        ["data"],
+        ["core"],
+        ["engine"],
+        ["runs"],
+        ["paper"],
+        ["report"],
+        ["teaching"],
+        ["__main__"],
+    ]
+    level = {room: number for number, names in enumerate(rooms) for room in names}
+    package = ROOT / "tacl_lib"
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        assert room in level, f"{path} is in no room: give it a place in this list"
+        imported = _imported_rooms(path)
+        assert [other for other in imported if level[other] > level[room]] == [], f"{room} must not import higher rooms"
+
+
+def _imported_rooms(path: Path) -> set[str]:
+    """The rooms of the library that a module imports from, however it says so."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports are not followed here"
+            found |= {f"tacl_lib.{a.name}" for a in node.names} if node.module == "tacl_lib" else {node.module}
+    return {name.split(".")[1] for name in found if name.startswith("tacl_lib.")} - {"__version__"}
+
+
+def test_imports_are_found_however_they_are_written(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import tacl_lib.data\nfrom tacl_lib import evidence as e, __version__\nimport os\n"
+        "def later():\n    from tacl_lib.report.tables.text import to_csv\n"
+    )
+    assert _imported_rooms(module) == {"data", "evidence", "tables"}
+
+
+def test_modules_are_small():
+    long = {
+        str(path): count
+        for path in (ROOT / "tacl_lib").rglob("*.py")
+        if (count := len(path.read_text().splitlines())) > 320
+    }
+    assert long == {}
+
+
+def test_the_examples_of_contributing_work():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    example = text.split("<!-- example: learner -->")[1].split("<!-- /example -->")[0]
+    code = "\n".join(re.findall(r"```python\n(.*?)```", example, re.S))
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^\d \{'average_accuracy': 0\.\d+", done.stdout, re.M)) == 2
+
+
+def test_no_path_of_a_machine_and_no_registry_in_the_project():
+    """Neither a home folder nor a package registry's host belongs into a shared file."""
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip("not a git checkout")
+    # Written in pieces, so that this file does not name what it forbids.
+    places = [
+        "/home/" + r"\w+/",
+        "/ro" + "ot/",
+        "/Users/" + r"\w+/",
+        "/wo" + "rk/",
+        "pypi" + r"\.org",
+        r"registry\." + "npmjs",
+    ]
+    forbidden = re.compile("|".join(places))
+    hits = []
+    for name in filter(None, tracked.stdout.split("\0")):
+        path = ROOT / name
+        if path.suffix in {".png", ".parquet"} or not path.exists():
+            continue
+        hits += [f"{name}: {match}" for match in forbidden.findall(path.read_text(errors="replace"))]
+    assert hits == []

@@ -1,0 +1,307 @@
+"""Jobs on workers: each is done once, whatever is killed, full or missing on the way."""
+
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+
+import distributed
+import pytest
+from small_runs import PLAIN, SEEDS, TINY, assert_same
+
+from tacl_lib.core import training
+from tacl_lib.errors import TaclError
+from tacl_lib.runs import execution, run
+from tacl_lib.runs.execution import do, execute, workers
+from tacl_lib.runs.grid import Job
+from tacl_lib.runs.store import Store
+
+FORK = multiprocessing.get_context("fork")
+#: of every kind: with a memory, told of tasks, of a continuous stream
+JOBS = [
+    Job(TINY, SEEDS),
+    Job(PLAIN, SEEDS),
+    Job(replace(TINY, experiment="continuous", split="permutation", task_count=3), (1,)),
+    Job(replace(PLAIN, learner="agem", learner_settings={"rate": 0.05, "samples_per_task": 5}), SEEDS),
+]
+PATIENCE = 120  #: seconds to wait for what should take one
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """What an undisturbed run gives, by job."""
+    made = {}
+
+    def of(job):
+        key = job.spec.name(), job.seeds
+        if key not in made:
+            made[key] = run(*job, progress=False)
+        return made[key]
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A cluster on this machine, one for all tests: its workers need seconds to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "PYTHONDONTWRITEBYTECODE" in os.environ:  # then every worker would compile all that it imports
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("pycache")))
+        patch.setattr(execution, "_cores", lambda: 2)
+        with workers() as found:
+            yield found
+
+
+def until(true, what):
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, f"waited in vain: {what}"
+        time.sleep(0.02)
+
+
+def assert_all_done(jobs, folder, expected):
+    store = Store(folder)
+    for job in jobs:
+        found = store.records(*job)
+        assert [record.seed for record in found] == list(job.seeds), str(job)
+        for one, other in zip(found, expected(job), strict=True):
+            assert_same(one, other)
+    assert not list(store.folder.rglob("*.pt")), "a checkpoint was left"
+    assert not list(store.folder.rglob("*.part")), "a half-written file was left"
+
+
+def times(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
+
+
+def slow(job, seconds):
+    """The same job with so many epochs that it takes at least so long."""
+    begun = time.monotonic()
+    run(*job, progress=False)
+    took = time.monotonic() - begun
+    return Job(replace(job.spec, epochs=job.spec.epochs * (1 + int(seconds / took))), job.seeds)
+
+
+# --- one job ---
+
+
+@pytest.mark.parametrize("job", JOBS, ids=str)
+def test_a_job_is_done_once(job, tmp_path, expected):
+    do(job, tmp_path)
+    assert_all_done([job], tmp_path, expected)
+    before = times(tmp_path)
+    do(job, tmp_path)
+    assert times(tmp_path) == before
+
+
+def test_only_the_seeds_that_are_missing_are_run(tmp_path, expected):
+    do(Job(TINY, SEEDS[:1]), tmp_path)
+    before = times(tmp_path)
+    do(Job(TINY, SEEDS), tmp_path)
+    assert before.items() <= times(tmp_path).items()
+    assert_all_done([Job(TINY, SEEDS)], tmp_path, expected)
+
+
+def test_a_job_goes_on_from_the_checkpoint_of_its_stack(tmp_path, monkeypatch, expected):
+    job, count = JOBS[0], [0]
+    stop_at, step = 20, training._Training._one_step
+
+    def counted(self, *arguments):
+        step(self, *arguments)
+        count[0] += 1
+        if count[0] == stop_at:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(training._Training, "_one_step", counted)
+    with pytest.raises(SystemExit):
+        do(job, tmp_path)
+    assert Store(tmp_path).missing(*job) == list(job.seeds)
+    assert Store(tmp_path).checkpoint(*job).exists()
+    do(job, tmp_path)
+    assert count[0] == expected(job)[0].epochs["steps"].sum()
+    assert_all_done([job], tmp_path, expected)
+
+
+def test_a_stack_that_was_killed_while_it_delivered_is_finished_as_it_was_begun(tmp_path, monkeypatch, expected):
+    job, write = JOBS[0], Store.write
+
+    def cut(self, spec, records):
+        write(self, spec, records[:1])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "write", cut)
+        with pytest.raises(KeyboardInterrupt):
+            do(job, tmp_path)
+    assert Store(tmp_path).missing(*job) == [job.seeds[1]]
+    do(job, tmp_path)
+    assert_all_done([job], tmp_path, expected)
+    assert Store(tmp_path).read(job.spec, job.seeds[1]).info["runs_in_stack"] == 2
+
+
+def noting(path, *arguments, **named):
+    """`run`, with a line in a file for each call."""
+    with open(path, "a") as file:
+        file.write(f"{arguments[0].name()}\n")
+    return run(*arguments, **named)
+
+
+def test_two_processes_in_one_folder_do_each_job_once(tmp_path, monkeypatch, expected):
+    monkeypatch.setattr(execution, "run", partial(noting, tmp_path / "calls"))
+    folder = tmp_path / "results"
+    both = [FORK.Process(target=lambda: [do(job, folder) for job in JOBS]) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    calls = (tmp_path / "calls").read_text().split()
+    assert sorted(calls) == sorted(job.spec.name() for job in JOBS)
+    assert_all_done(JOBS, folder, expected)
+
+
+def test_jobs_survive_being_killed_ten_times(tmp_path, expected):
+    """SIGKILL at any moment, and start again: nothing is lost, nothing is damaged, the numbers are the same."""
+    jobs = [Job(job.spec, job.seeds) for job in JOBS]
+    do(jobs[0], tmp_path / "warm")  # what is done once, at the first run, would make the others look slower
+    begun = time.monotonic()
+    for job in jobs:
+        do(job, tmp_path / "undisturbed")
+    whole, rng = time.monotonic() - begun, random.Random(4)
+    folder, killed = tmp_path / "results", 0
+    for _ in range(10):
+        process = FORK.Process(target=lambda: [do(job, folder) for job in jobs])
+        process.start()
+        process.join(rng.uniform(0, whole / 3))
+        killed += process.is_alive()
+        process.kill()
+        process.join(PATIENCE)
+        for path in Store(folder).folder.glob("*.parquet"):
+            assert path.stat().st_size > 0
+    assert killed >= 1
+    for job in jobs:
+        do(job, folder)
+    for path in folder.rglob(".*.part"):
+        path.unlink()  # a kill in the middle of a write may leave one; nobody reads it
+    assert_all_done(jobs, folder, expected)
+
+
+# --- on workers ---
+
+
+def test_workers_give_the_same_bytes_as_a_direct_run(tmp_path, address, expected):
+    execute(JOBS, tmp_path, cluster=address, progress=False)
+    assert_all_done(JOBS, tmp_path, expected)
+    before = times(tmp_path)
+    execute(JOBS, tmp_path, cluster=address, progress=False)
+    assert times(tmp_path) == before
+
+
+def test_what_is_finished_needs_no_workers(tmp_path, monkeypatch):
+    for job in JOBS:
+        do(job, tmp_path)
+    monkeypatch.setattr(execution, "workers", None)
+    execute(JOBS, tmp_path, progress=False)
+
+
+def test_a_folder_may_be_given_relative_to_where_one_is(tmp_path, address, monkeypatch, expected):
+    monkeypatch.chdir(tmp_path)
+    execute(JOBS[:1], "results", cluster=address, progress=False)
+    assert_all_done(JOBS[:1], tmp_path / "results", expected)
+
+
+def test_a_job_whose_worker_is_killed_is_done_by_another(tmp_path, address, expected):
+    job = slow(JOBS[0], seconds=3)
+    store, caught = Store(tmp_path), []
+
+    def call():
+        try:
+            execute([job], tmp_path, cluster=address, progress=False)
+        except BaseException as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    until(store.checkpoint(*job).exists, "the job is begun")
+    with distributed.Client(address) as client:
+        busy = [worker for worker, tasks in client.processing().items() if tasks]
+        pids = client.run(os.getpid, workers=busy)
+        assert len(pids) == 1
+        assert store.missing(*job) == list(job.seeds)
+        for pid in pids.values():
+            os.kill(pid, signal.SIGKILL)
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert not caught
+    assert_all_done([job], tmp_path, expected)
+
+
+def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path, address, expected):
+    bad = Job(replace(TINY, dataset="nowhere"), SEEDS)
+    with pytest.raises(TaclError) as caught:
+        execute([bad, *JOBS], tmp_path, cluster=address, progress=False)
+    text = str(caught.value)
+    assert f"1 of {len(JOBS) + 1} jobs failed" in text
+    assert str(bad) in text
+    assert "unknown dataset 'nowhere'" in text
+    assert "\n" not in text
+    for lock in tmp_path.rglob("*.pt"):
+        assert bad.spec.name() in lock.name
+    assert_all_done(JOBS, tmp_path, expected)
+
+
+@pytest.mark.parametrize("nowhere", ["tcp://127.0.0.1:9", "no address", "ftp://127.0.0.1:9"])
+def test_an_address_where_nobody_answers_is_one_sentence(tmp_path, monkeypatch, nowhere):
+    monkeypatch.setattr(execution, "Client", lambda address, timeout: distributed.Client(address, timeout="1s"))
+    with pytest.raises(TaclError, match=r"no Dask scheduler answers at .*leave CLUSTER out") as caught:
+        execute(JOBS[:1], tmp_path, cluster=nowhere, progress=False)
+    assert nowhere in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    if sys.platform != "linux":
+        pytest.skip("a small disk is made of a tmpfs, which only Linux has")
+    place = tmp_path / "disk"
+    place.mkdir()
+    try:
+        made = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no command mount")
+    if made.returncode:
+        pytest.skip(f"this user may not mount a small disk: {made.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+def test_a_full_disk_is_one_sentence_and_with_more_room_it_goes_on(small_disk, address, expected):
+    folder = small_disk / "results"
+    jobs = [*JOBS, *(Job(replace(PLAIN, epochs=epochs), SEEDS) for epochs in (3, 4, 5))]
+    with pytest.raises(TaclError) as caught:
+        execute(jobs, folder, cluster=address, progress=False)
+    assert "disk" in str(caught.value)
+    assert "the same command goes on from here" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    store = Store(folder)
+    with contextlib.suppress(FileNotFoundError):  # a job that was under way may still tidy up
+        assert not [path for path in folder.glob("*.damaged")]
+    for job in jobs:
+        done = [seed for seed in job.seeds if seed not in store.missing(job.spec, [seed])]
+        for seed in done:  # would warn if it were damaged
+            at = job.seeds.index(seed)
+            assert_same(store.read(job.spec, seed), expected(job)[at])
+    assert any(store.missing(*job) for job in jobs)
+    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+    execute(jobs, folder, cluster=address, progress=False)
+    assert_all_done(jobs, folder, expected)

@@ -1,0 +1,320 @@
+"""The store of finished runs, and the table that shows what there is."""
+
+import multiprocessing
+import warnings
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from filelock import FileLock
+from small_runs import PLAIN, SEEDS, TINY, assert_same
+
+from tacl_lib.core import record as record_room
+from tacl_lib.core.training import _Training
+from tacl_lib.errors import TaclError
+from tacl_lib.runs import execution, run, spec
+from tacl_lib.runs.execution import do, execute
+from tacl_lib.runs.grid import Job, all_jobs, study_jobs, table_jobs
+from tacl_lib.runs.profiles import PROFILES
+from tacl_lib.runs.status import SIGNS, state_of, status_table
+from tacl_lib.runs.store import METRICS, ReadOnce, Store
+
+
+@pytest.fixture(scope="module")
+def records():
+    return run(TINY, SEEDS, progress=False)
+
+
+@pytest.fixture
+def store(tmp_path, records):
+    store = Store(tmp_path / "results")
+    store.write(TINY, records)
+    return store
+
+
+# --- the store ---
+
+
+def test_what_is_written_is_read_again(store, records):
+    for record in records:
+        assert_same(store.read(TINY, record.seed), record)
+        assert store.read(TINY, record.seed).info["spec"] == TINY.full()
+    assert [record.seed for record in store.records(TINY, (3, 0, 9))] == [3, 0]
+
+
+def test_what_is_missing_is_known(store, tmp_path):
+    assert store.missing(TINY, SEEDS) == []
+    assert store.missing(TINY, (0, 1, 3, 2)) == [1, 2]
+    assert store.missing(PLAIN, SEEDS) == list(SEEDS)
+    assert store.read(TINY, 1) is None
+    nowhere = Store(tmp_path / "nowhere")
+    assert nowhere.missing(TINY, SEEDS) == list(SEEDS)
+    assert list(nowhere.runs()) == []
+    assert nowhere.summaries().empty
+
+
+def test_a_store_that_reads_once_gives_the_same_and_reads_once(store, monkeypatch):
+    once = ReadOnce(store.folder)
+    pd.testing.assert_frame_equal(once.summaries([(TINY, SEEDS)]), store.summaries([(TINY, SEEDS)]))
+    first = once.read(TINY, SEEDS[0])
+    monkeypatch.setattr(Store, "read", lambda *_: pytest.fail("it was read again"))
+    assert once.read(TINY, SEEDS[0]) is first
+
+
+def test_summaries_have_a_row_for_each_run(store, records):
+    frame = store.summaries([Job(TINY, (0, 1, 3)), Job(PLAIN, SEEDS)])
+    assert list(frame.columns) == ["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"]
+    assert list(frame["seed"]) == [0, 3]
+    assert set(frame["spec"]) == {TINY.name()}
+    assert tuple(frame.loc[0, ["experiment", "dataset", "split", "method"]]) == (
+        "disjoint",
+        "digits",
+        "class",
+        "ta_agem",
+    )
+    assert frame.loc[0, "average_accuracy"] == pytest.approx(np.nanmean(records[0].accuracy, axis=1).mean())
+    everything = store.summaries()
+    assert everything.equals(frame)
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+def garbage(path):
+    path.write_bytes(np.random.default_rng(0).bytes(5000))
+
+
+def zeroed(path):
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+@pytest.mark.parametrize("damage", [truncated, emptied, garbage, zeroed])
+@pytest.mark.parametrize("part", ["record", "events"])
+def test_a_damaged_file_is_named_set_aside_and_counts_as_missing(store, damage, part):
+    path = store.path(TINY, 0)
+    damage(path if part == "record" else path.with_name(f"{path.stem}.events.parquet"))
+    with pytest.warns(UserWarning, match=r"is damaged .* will be run again") as caught:
+        assert [record.seed for record in store.records(TINY, SEEDS)] == [3]
+    assert len(caught) == 1
+    assert str(path.parent) in str(caught[0].message)
+    assert path.with_suffix(".damaged").exists()
+    assert store.missing(TINY, SEEDS) == [0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # said once is enough
+        assert store.read(TINY, 0) is None
+        assert [record.seed for _, record in store.runs()] == [3]
+
+
+def test_damaged_files_do_not_stop_a_look_at_everything(store):
+    garbage(store.path(TINY, 0))
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert list(store.summaries()["seed"]) == [3]
+
+
+def test_a_missing_log_of_events_is_named_and_the_run_is_done_again(store, records):
+    path = store.path(TINY, 0)
+    log = path.with_name(f"{path.stem}.events.parquet")
+    log.unlink()
+    with pytest.warns(UserWarning, match="will be run again") as caught:
+        assert store.read(TINY, 0) is None
+    assert log.name in str(caught[0].message)
+    assert store.missing(TINY, SEEDS) == [0]
+    do(Job(TINY, SEEDS), store.folder)
+    assert_same(store.read(TINY, 0), records[0])
+
+
+def test_what_was_damaged_is_done_again_and_only_that(store, records, monkeypatch):
+    garbage(store.path(TINY, 0))
+    with pytest.warns(UserWarning, match="is damaged"):
+        store.read(TINY, 0)
+    untouched = store.path(TINY, 3).stat().st_mtime_ns
+    monkeypatch.setattr(execution, "_cores", lambda: 1)
+    execute([Job(TINY, SEEDS)], store.folder, progress=False)
+    for record in records:
+        assert_same(store.read(TINY, record.seed), record)
+    assert store.path(TINY, 3).stat().st_mtime_ns == untouched
+
+
+def test_results_of_another_version_are_not_found(store, monkeypatch):
+    monkeypatch.setattr(spec, "RESULT_VERSION", spec.RESULT_VERSION + 1)
+    assert store.missing(TINY, SEEDS) == list(SEEDS)
+    assert store.read(TINY, 0) is None
+    assert store.records(TINY, SEEDS) == []
+    assert store.summaries([Job(TINY, SEEDS)]).empty
+
+
+def test_a_look_at_everything_leaves_out_results_of_another_version(store, monkeypatch):
+    monkeypatch.setattr(spec, "RESULT_VERSION", spec.RESULT_VERSION + 1)
+    assert store.summaries().empty
+
+
+def test_what_was_half_written_is_not_taken_for_a_result(store):
+    path = store.path(TINY, 0)
+    path.rename(path.with_name(f".{path.name}.0123.part"))
+    assert [record.seed for _, record in store.runs()] == [3]
+    assert store.missing(TINY, SEEDS) == [0]
+
+
+# --- status ---
+
+
+def hold(path, held, free):
+    with FileLock(path):
+        held.set()
+        free.wait(120)
+
+
+@pytest.fixture
+def holder():
+    """Holds a lock in another process."""
+    context = multiprocessing.get_context("fork")
+    started = []
+
+    def start(path):
+        held, free = context.Event(), context.Event()
+        process = context.Process(target=hold, args=(path, held, free))
+        process.start()
+        started.append((process, free))
+        assert held.wait(60)
+
+    yield start
+    for process, free in started:
+        free.set()
+        process.join(60)
+
+
+def test_the_state_of_a_job(store, holder):
+    other = Job(PLAIN, SEEDS)
+    assert state_of(Job(TINY, SEEDS), store) == "done"
+    assert state_of(other, store) == "missing"
+    checkpoint = store.checkpoint(*other)
+    checkpoint.parent.mkdir(exist_ok=True)
+    checkpoint.with_suffix(".lock").touch()  # a lock that nobody holds means nothing
+    assert state_of(other, store) == "missing"
+    checkpoint.touch()
+    assert state_of(other, store) == "begun"
+    holder(checkpoint.with_suffix(".lock"))
+    assert state_of(other, store) == "running"
+    store.write(PLAIN, run(PLAIN, SEEDS, progress=False))
+    assert state_of(other, store) == "done"
+
+
+def test_a_job_with_one_seed_missing_is_not_done(store):
+    assert state_of(Job(TINY, (0, 1)), store) == "missing"
+
+
+def test_a_look_at_the_status_writes_nothing(tmp_path):
+    store = Store(tmp_path / "results")
+    table = status_table([Job(TINY, SEEDS)], store)
+    assert "· missing 1" in table
+    assert not store.folder.exists()
+
+
+def test_the_table_has_a_sign_for_each_state(store, holder):
+    begun, running = replace(PLAIN, split="rotation"), replace(PLAIN, split="permutation")
+    jobs = [Job(given, SEEDS) for given in (TINY, PLAIN, begun, running)]
+    store.checkpoint(begun, SEEDS).parent.mkdir(exist_ok=True)
+    store.checkpoint(begun, SEEDS).touch()
+    holder(store.checkpoint(running, SEEDS).with_suffix(".lock"))
+    lines = status_table(jobs, store).splitlines()
+    assert lines[0].split() == ["experiment", "dataset", "split", "ta_agem", "sgd"]
+    assert [line.split() for line in lines[1:4]] == [
+        ["disjoint", "digits", "class", SIGNS["done"], SIGNS["missing"]],
+        ["disjoint", "digits", "rotation", "–", SIGNS["begun"]],
+        ["disjoint", "digits", "permutation", "–", SIGNS["running"]],
+    ]
+    for state in SIGNS:
+        assert f"{SIGNS[state]} {state} 1" in lines[-2]
+    assert lines[-1].startswith("left: about")
+
+
+def test_runs_of_the_study_have_a_sign_each(store):
+    jobs = study_jobs(PROFILES["smoke"])
+    row = status_table(jobs, store).splitlines()[1].split()
+    assert row == ["disjoint", "digits", "class", SIGNS["missing"] * 6]
+    everything = status_table(all_jobs(PROFILES["smoke"], ["digits"]), store)
+    row = next(line for line in everything.splitlines() if line.startswith("disjoint") and " class " in line)
+    assert row.split()[3:] == [SIGNS["missing"] * (6 if m == "ta_agem" else 1) for m in everything.split()[3:10]]
+    assert "· missing 41" in everything
+
+
+def test_a_file_that_cannot_be_read_just_now_is_left_alone(store, monkeypatch):
+    """Rights, a full table of open files, a network disk: the run itself may be whole."""
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    path = store.path(TINY, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("tacl_lib.core.record.pq.read_table", refuse)
+        with pytest.raises(TaclError, match=r"cannot be read .*Permission denied"):
+            store.read(TINY, 0)
+    assert path.exists()
+    assert store.read(TINY, 0) is not None
+
+
+def test_a_record_without_its_log_is_run_again(store):
+    store.path(TINY, 0).with_suffix("").with_suffix(".events.parquet").unlink()
+    with pytest.warns(UserWarning, match=r"no result file .*events.*set aside"):
+        assert store.read(TINY, 0) is None
+    assert store.missing(TINY, SEEDS) == [0]
+
+
+def test_other_data_than_the_published_is_noted(store, records, tmp_path):
+    assert list(store.notes([(TINY, SEEDS)])) == ["digits"]  # 8 × 8 pixels
+    changed = [replace(record, info=record.info | {"data": {"note": f"copy {record.seed}"}}) for record in records]
+    other = Store(tmp_path / "other")
+    other.write(TINY, changed)
+    assert other.notes([(TINY, SEEDS), (PLAIN, SEEDS)]) == {"digits": "copy 0; in other runs: copy 3"}
+
+
+def test_tables_show_what_an_earlier_call_has_run():
+    """A reproduction in portions: MNIST first, then Fashion-MNIST."""
+    jobs = table_jobs(replace(PROFILES["paper"], seeds=(0,)), ["digits"], ["bgd_local"])
+    asked = {(job.spec.dataset, job.spec.learner) for job in jobs}
+    assert {("mnist", "sgd"), ("svhn", "ogd"), ("digits", "bgd_local"), ("mnist", "bgd_local")} <= asked
+    assert {job.seeds for job in jobs} == {(0,)}
+    assert len(jobs) == len({job.spec.name() for job in jobs})
+
+
+def test_whole_degrees_have_the_same_name():
+    assert replace(TINY, degrees_per_task=20).name() == replace(TINY, degrees_per_task=20.0).name()
+    assert replace(TINY, degrees_per_task=20).name() != replace(TINY, degrees_per_task=21).name()
+
+
+def test_a_learners_rate_of_1_and_of_1_point_0_is_one_setting():
+    """The command line reads ``--set sampling_rate=1`` as a whole number."""
+
+    def name(**settings):
+        return replace(TINY, learner="ta_agem", learner_settings=settings).name()
+
+    assert name(sampling_rate=1) == name(sampling_rate=1.0) == name()
+    assert name(sampling_rate=0.5) != name()
+    assert name(reference_batch=10) != name()
+
+
+def test_the_commit_of_a_run_is_that_of_its_start(monkeypatch):
+    """What is committed while a run goes on is not the code that runs."""
+    checked_out = ["1111111"]
+
+    def train_while_somebody_commits(training, *given):
+        checked_out[0] = "2222222"
+        return train(training, *given)
+
+    train = _Training.run
+    monkeypatch.setattr(_Training, "run", train_while_somebody_commits)
+    monkeypatch.setattr(record_room.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=checked_out[0]))
+    record_room.commit.cache_clear()
+    try:
+        (found,) = run(PLAIN, (0,), progress=False)
+    finally:
+        record_room.commit.cache_clear()
+    assert checked_out == ["2222222"]
+    assert found.info["commit"] == "1111111"

@@ -1,0 +1,231 @@
+"""The rows of the table: which learner races against what, and the bar that the project sets itself.
+
+A row is a dict, as it goes to ``figures/bench.json``: what is compared (``ours``, ``theirs``), the ``unit`` of both,
+the ``bar`` for their ratio, and a cell per number of threads (or one, "any", where threads play no part).
+"""
+
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import torch
+
+from bench.avalanche_env import METHOD, avalanche
+from bench.contenders import DenseOgd, PlainBgd, PlainSgd, in_order_of_model, set_parameters
+from bench.measure import THREADS, Contender, Effort, compared, race, spread, stepper, threads
+from tacl_lib.core.learners import Learner, Ogd, TaOgd, make_learner
+from tacl_lib.core.memory import policy_named
+from tacl_lib.core.streams import Stream
+from tacl_lib.core.tasks import make_tasks
+from tacl_lib.data import Dataset, cache
+from tacl_lib.engine.gradients import dense
+from tacl_lib.engine.network import Gradient, Network
+from tacl_lib.errors import TaclError
+
+RUNS, BATCH, SIZES = 5, 10, (784, 200, 200, 10)
+FASTER = "run-steps/s"
+
+
+def row(name: str, ours: str, theirs: str, unit: str, bar: float, cells: dict, **more) -> dict:
+    """A row of the table. more: ``at_most`` where a small ratio is good, ``judged`` at which threads, ``note``."""
+    return {"name": name, "ours": ours, "theirs": theirs, "unit": unit, "bar": bar, "cells": cells, **more}
+
+
+def made_batches(runs: int = RUNS, batch: int = BATCH, count: int = 64, features: int = SIZES[0]) -> list[tuple]:
+    """Batches ``([R, batch, features], [R, batch])`` of ten classes that can be learned, the same every time."""
+    random = torch.Generator().manual_seed(0)
+    means = torch.rand(10, features, generator=random)
+    labels = torch.randint(10, (count, runs, batch), generator=random)
+    noise = torch.rand(count, runs, batch, features, generator=random)
+    return list(zip((0.5 * means[labels] + 0.5 * noise).unbind(), labels.unbind(), strict=True))
+
+
+def of_one_run(batches: list[tuple]) -> list[tuple]:
+    """The batches that the first run sees, for contenders that train one run."""
+    return [(x[0], y[0]) for x, y in batches]
+
+
+def learner_named(name: str, runs: int = RUNS, **settings) -> Learner:
+    return make_learner(name, Network(range(runs), SIZES), **settings)
+
+
+def of_learner(learner: Learner, name: str = "", batches: list[tuple] | None = None) -> Contender:
+    """A learner as `train` runs it."""
+    runs = learner.network.runs
+    return stepper(name or learner.name, learner.step, batches or made_batches(runs), runs, learner.inference)
+
+
+def at_each_thread_count(contenders: list[Contender], effort: Effort) -> dict[str, dict[str, list[float]]]:
+    """The race once for each number of threads: ``{"1": times, "2": times}``."""
+    results = {}
+    for count in THREADS:
+        with threads(count):
+            results[str(count)] = race(contenders, effort)
+    return results
+
+
+def cells_of(results: dict, ours: str, theirs: str) -> dict:
+    return {count: compared(times[ours], times[theirs]) for count, times in results.items()}
+
+
+def sgd(effort: Effort) -> Iterable[dict]:
+    plain = stepper("plain", PlainSgd(SIZES).step, of_one_run(made_batches()))
+    results = at_each_thread_count([of_learner(learner_named("sgd")), plain], effort)
+    cells = cells_of(results, "sgd", "plain")
+    yield row("sgd", "SGD", "plain PyTorch: autograd, torch.optim.SGD", FASTER, 2.5, cells, judged=["1"])
+
+
+def agem(effort: Effort) -> Iterable[dict]:
+    # As many reference samples as the contender has.
+    aware, agnostic = (learner_named(name, reference_batch=10) for name in ("agem", "ta_agem"))
+    memory = [torch.cat(parts, dim=1)[:, : aware.samples_per_task] for parts in zip(*made_batches(), strict=True)]
+    aware.end_task(*memory)
+    ours = [of_learner(aware), of_learner(agnostic)]
+    ours[1].block(effort.fill)
+    with avalanche() as (contender, versions):
+        results = at_each_thread_count([*ours, contender], effort)
+    theirs = f"A-GEM of Avalanche {versions['avalanche-lib']}"
+    for name, title in (("agem", "A-GEM"), ("ta_agem", "TA-A-GEM")):
+        cells = cells_of(results, name, "avalanche")
+        yield row(name, title, theirs, FASTER, 5.0, cells, note=METHOD, versions=versions)
+
+
+def dense_twin(learner: Ogd | TaOgd, **settings) -> DenseOgd:
+    """The dense projection with the weights and the stored gradients of a learner's first run."""
+    network, members = learner.network, learner.pool.members
+    single = (
+        Gradient(*([tensor[:1, i : i + 1] for tensor in part] for part in members))
+        for i in range(learner.pool.capacity)
+    )
+    stored = in_order_of_model(torch.cat([dense(gradient) for gradient in single]), network.sizes)
+    twin = DenseOgd(network.sizes, stored, **settings)
+    set_parameters(twin.model, [weight[0] for weight in network.weights], [bias[0] for bias in network.biases])
+    return twin
+
+
+def ta_ogd(effort: Effort) -> Iterable[dict]:
+    learner = learner_named("ta_ogd")
+    ours = of_learner(learner)
+    pool, clustering = learner.pool, learner.memory.policy
+    learner.memory.policy = policy_named("fifo")  # fills every place, which clustering takes long to do
+    ours.block(pool.capacity)
+    learner.memory.policy = clustering
+    ours.block(effort.fill)
+    note = (
+        f"TA-OGD: {int(learner.memory.filled[0].sum())} places filled in turn, then {effort.fill} steps of its own "
+        "before the measurement; the dense projection is spared clusters and scheduler."
+    )
+    learner.tested()  # pays out what is owed, so that the twin starts from the true weights
+    twin = dense_twin(learner)
+    plain = stepper("dense", twin.step, of_one_run(made_batches()))
+    cells = cells_of(at_each_thread_count([ours, plain], effort), "ta_ogd", "dense")
+    title = f"TA-OGD, {pool.capacity} stored gradients"
+    theirs = f"dense projection, p × {pool.capacity} matrix"
+    yield row("ta_ogd", title, theirs, FASTER, 10.0, cells, note=note)
+
+    factors = sum(tensor[0].nbytes for part in pool.members for tensor in part)
+    whole = twin.stored.nbytes
+    beside = sum(tensor[0].nbytes for tensor in (pool.gram, pool.inverse, pool.owed))
+    for name, title, size, bar in (
+        ("memory", "stored gradients of a run", factors, 100.0),
+        ("memory_all", "… with Gram matrix and its inverse", factors + beside, None),
+    ):
+        cell = {"ratio": spread([whole / size]), "ours": size / 1e6, "theirs": whole / 1e6}
+        yield row(name, title, f"p × {pool.capacity} float32", "MB", bar, {"any": cell}, fewer=True)
+
+
+def bgd(effort: Effort) -> Iterable[dict]:
+    plain = stepper("plain", PlainBgd(SIZES).step, of_one_run(made_batches()))
+    ours = [of_learner(learner_named(name)) for name in ("bgd", "bgd_local")]
+    dataset, which = mnist_or_like()
+    ours.append(of_learner(learner_named("bgd"), "bgd_images", image_batches(dataset)))
+    results = at_each_thread_count([*ours, plain], effort)
+    theirs = "plain PyTorch: tensor by tensor, 10 passes"
+    note = f"BGD draws no noise behind inputs that are 0 in a whole batch; images: {which}."
+    images = cells_of(results, "bgd_images", "plain")
+    yield row("bgd_images", f"BGD, {dataset.name} images", theirs, FASTER, 1.8, images, note=note)
+    yield row("bgd", "BGD, inputs without zeros", theirs, FASTER, None, cells_of(results, "bgd", "plain"))
+    yield row("bgd_local", "BGD, noise at the outputs", theirs, FASTER, 8.0, cells_of(results, "bgd_local", "plain"))
+
+
+def mnist_or_like() -> tuple[Dataset, str]:
+    """MNIST if it is in the cache, else noise of its size: the work does not depend on what the images show."""
+    found = cache.read("mnist")
+    if found is not None:
+        return found, "MNIST"
+    random = np.random.default_rng(0)
+    parts = []
+    for count in (60_000, 10_000):
+        parts += [random.integers(256, size=(count, 28, 28, 1), dtype=np.uint8), random.integers(10, size=count)]
+    return Dataset("noise", *parts), "noise of MNIST's size, as MNIST is not in the cache"
+
+
+def image_batches(dataset: Dataset, runs: int = RUNS, batch: int = BATCH, count: int = 64) -> list[tuple]:
+    """Batches as in `made_batches`, of images drawn at random."""
+    drawn = np.random.default_rng(0).integers(len(dataset.train_images), size=(count, runs, batch))
+    images = torch.from_numpy(dataset.train_images[drawn]).flatten(3).float() / 255
+    return list(zip(images.unbind(), torch.from_numpy(dataset.train_labels[drawn]).unbind(), strict=True))
+
+
+def streams(effort: Effort) -> Iterable[dict]:
+    dataset, which = mnist_or_like()
+    note = f"Images of the streams: {which}."
+
+    def prepare() -> float:
+        start = time.perf_counter()
+        make_tasks(dataset, "rotation")
+        return time.perf_counter() - start
+
+    cells = {}
+    for count in THREADS:
+        with threads(count):
+            times = [prepare() for _ in range(min(effort.rounds, 3))]
+        cells[str(count)] = {"ratio": spread(times), "ours": float(np.median(times)), "raw_seconds": {"ours": times}}
+    more = {"at_most": True, "note": note, "ratio_unit": " s"}
+    yield row("rotation", "preparing ten rotation tasks of MNIST", "", "s", 3.0, cells, **more)
+
+    stream = Stream(make_tasks(dataset, "rotation", range(RUNS)), batch_size=BATCH)
+    batches = _endless(stream)
+    feed = stepper("feed", lambda: next(batches), [()])
+    learner = learner_named("sgd")
+    step = stepper("step", learner.step, made_batches(), inference=learner.inference)
+    cells = {}
+    for count, times in at_each_thread_count([feed, step], effort).items():
+        share = np.asarray(times["feed"]) / np.asarray(times["step"]) * 100
+        ours, theirs = (float(np.median(times[name])) * 1e3 for name in ("feed", "step"))
+        cells[count] = {"ratio": spread(share), "ours": ours, "theirs": theirs, "raw_seconds": times}
+    more = {"at_most": True, "note": note, "ratio_unit": " %"}
+    yield row("stream", f"a batch of {RUNS} stacked runs from the stream", "SGD step", "ms", 10.0, cells, **more)
+
+
+def _endless(stream: Stream):
+    while True:
+        for epoch in stream.epochs:
+            yield from stream.batches(epoch)
+
+
+def player(effort: Effort) -> Iterable[dict]:
+    # Imported only when it is measured: the widgets take seconds to load.
+    from bench.player import rows
+
+    yield from rows(effort)
+
+
+#: in the order of the table; `stored` (its own module) comes after these
+BENCHES: dict[str, Callable[[Effort], Iterable[dict]]] = {
+    "sgd": sgd,
+    "agem": agem,
+    "ta_ogd": ta_ogd,
+    "bgd": bgd,
+    "streams": streams,
+    "player": player,
+}
+
+
+def rows_of(name: str, effort: Effort, notes: list[str]) -> list[dict]:
+    """The rows of one bench; what could not be measured is said in ``notes``."""
+    try:
+        return list(BENCHES[name](effort))
+    except TaclError as error:
+        notes.append(f"{name} was left out: {error}")
+        return []
