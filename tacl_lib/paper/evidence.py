@@ -95,12 +95,13 @@ def details(evidence: Evidence) -> str:
         f"that spread as ours do, as the paper gives no deviations. {chance_line(evidence.cells)}",
         differing_table(evidence.cells, evidence.store),
         "## What was tried",
-        "Each alternative is another reading of what the paper leaves open; its error is the sum of the distances to "
-        "the paper's numbers over the cells that all alternatives of a study have. `python -m "
-        "tacl_lib.paper.calibration NAME` prints a table from the runs in this folder; with `--run` it first makes all runs of the study, also "
-        "those that are missing here, so that the table has more cells. A title says everything in which a reading "
-        "differs from the profile: one with Glorot's initialisation and inputs in [0, 1] says nothing on its other "
-        "setting alone. [Notebook 09](../../notebooks/09_calibration.ipynb) explains them.",
+        "Each alternative is another reading of what the paper leaves open; its error is the sum of the distances "
+        "to the paper's numbers over the cells that all alternatives of a study have. `python -m "
+        "tacl_lib.paper.calibration NAME` prints a table from the runs in this folder; with `--run` it first makes "
+        "all runs of the study, also those that are missing here, so that the table has more cells. A title says "
+        "everything in which a reading differs from the profile: one with Glorot's initialisation and inputs in "
+        "[0, 1] says nothing on its other setting alone. [Notebook 09](../../notebooks/09_calibration.ipynb) "
+        "explains them.",
         *tried(evidence.store),
         "**Other stored runs**, which belong to no study:",
         others(evidence.store),

@@ -12,8 +12,12 @@ from functools import cache
 
 import torch
 
-from tacl_lib.core.learners import LEARNERS, make_learner
-from tacl_lib.engine.network import Network
+try:
+    from tacl_lib.core.learners import LEARNERS, make_learner
+    from tacl_lib.engine.network import Network
+except ImportError:  # a version from before the rooms
+    from tacl_lib.learners import LEARNERS, make_learner
+    from tacl_lib.network import Network
 
 batches = torch.load(sys.argv[1])  # x [count, R, batch, features], y [count, R, batch]
 SIZES = json.loads(sys.argv[2])
