@@ -10,7 +10,7 @@ from tacl_lib.paper import evidence, make_cells
 from tacl_lib.paper.calibration import AS_RUN, FORMER_TA_AGEM
 from tacl_lib.paper.evidence import page
 from tacl_lib.paper.paper_runs import Evidence
-from tacl_lib.report.page import page as report
+from tacl_lib.report import page as report
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
 
