@@ -2,9 +2,19 @@
 
 
 class TaclError(Exception):
-    """Something a user can mend: the message is one sentence on what is wrong and what to do."""
+    """Something a user can fix: the message is one sentence on what is wrong and what to do."""
 
 
 def unknown_name(kind: str, name: object, valid: object) -> TaclError:
     """An error for a name that is not in a list, which it shows."""
     return TaclError(f"unknown {kind} {name!r}; choose one of: {', '.join(map(str, valid))}.")
+
+
+def refuse_second(known: dict, kind: str, name: str, value: object) -> None:
+    """A name means one thing. What a notebook defines again, by running a cell again, takes the place of itself."""
+
+    def place(thing: object) -> tuple:
+        return getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+
+    if name in known and place(known[name]) != place(value):
+        raise TaclError(f"the {kind} {name!r} is registered already; choose another name.")

@@ -111,9 +111,9 @@ class _Training:
         tasks, network = stream.tasks, learner.network
         if network.seeds != tasks.seeds:
             raise TaclError(f"the network has the seeds {network.seeds}, the tasks {tasks.seeds}; use the same.")
-        if (network.sizes[0], network.sizes[-1]) != (tasks.features, tasks.classes):
+        if (network.features, network.classes) != (tasks.features, tasks.classes):
             raise TaclError(
-                f"the network maps {network.sizes[0]} features to {network.sizes[-1]} classes, but the tasks have "
+                f"the network maps {network.features} features to {network.classes} classes, but the tasks have "
                 f"{tasks.features} and {tasks.classes}."
             )
         self.learner, self.stream, self.tested = learner, stream, tested
@@ -175,9 +175,7 @@ class _Training:
         """Find runs whose loss is no longer finite. Runs of a stack share nothing, so the others go on."""
         bad = ~torch.isfinite(self.losses[:, : self.step]).cpu().numpy()
         # A step may ruin the weights though its own loss is finite; such a state must not be saved as a good one.
-        views = self.learner.network.views(self.learner.network.flat)
-        ruined = torch.stack([~torch.isfinite(view).flatten(1).all(1) for view in views]).any(0)
-        bad[:, -1] |= ruined.cpu().numpy()
+        bad[:, -1] |= ~self.learner.network.finite().cpu().numpy()
         for run in np.flatnonzero(bad.any(1) & (self.diverged_at < 0)):
             self.diverged_at[run] = epoch.first_step + int(bad[run].argmax())
             seed = self.stream.tasks.seeds[run]
@@ -191,7 +189,7 @@ class _Training:
 
     def _end_epoch(self, epoch: Epoch) -> None:
         number, fine = epoch.number, self.diverged_at < 0
-        tasks, network = self.stream.tasks, self.learner.tested()
+        tasks, network = self.stream.tasks, self.learner.network
         for task in range(tasks.count) if self.tested == "all" else epoch.seen:
             of_task = network.accuracy(tasks.inputs(tasks.test, task), tasks.targets(tasks.test, task))
             self.accuracy[fine, number, task] = of_task.cpu().numpy()[fine]
@@ -272,7 +270,7 @@ class _Training:
         """Names the training that a checkpoint belongs to."""
         tasks, network = self.stream.tasks, self.learner.network
         parts = [self.learner.name, tasks.dataset, tasks.split, self.stream.experiment, tasks.seeds]
-        parts += [network.sizes, self.stream.batch_size, len(self.stream.epochs), self.stream.steps]
+        parts += [network.parameter_count, self.stream.batch_size, len(self.stream.epochs), self.stream.steps]
         # The first weights stand for the initialisation; the settings are in the info, if they were given.
         parts += [hashlib.sha256(network.flat.cpu().numpy().tobytes()).hexdigest(), self.tested, info]
         return repr(parts)

@@ -7,7 +7,7 @@ import torch
 
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine import philox
-from tacl_lib.engine.network import Network, cross_entropy
+from tacl_lib.engine.layers import Layers, cross_entropy
 from tacl_lib.engine.noise_kernels import backward, forward, move
 from tacl_lib.engine.noisy_weights import NoisyWeights
 
@@ -33,7 +33,7 @@ class CompiledNoise(NoisyWeights):
         philox.fill(tensor.view(-1).numpy(), self._sources[run], self.step, self._calls[run])
         self._calls[run] += 1
 
-    def expectations(self, mean: Network, std: torch.Tensor, x, y, weight: float, passes: int):
+    def expectations(self, mean: Layers, std: torch.Tensor, x, y, weight: float, passes: int):
         gradient, gradient_noise = self.buffers(2, std)
         views = [[v.numpy() for v in mean.views(flat)] for flat in (mean.flat, std, gradient, gradient_noise)]
         noise, units, spread = self._places(mean.sizes, y.shape[1], passes)

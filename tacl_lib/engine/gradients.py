@@ -4,9 +4,40 @@ The gradient of one sample in a linear layer is ``input ⊗ delta``. So a stored
 network needs 1,594 numbers instead of 199,210, and inner products follow from those of the factors.
 """
 
+from typing import NamedTuple
+
 import torch
 
-from tacl_lib.engine.network import Gradient
+
+class Gradient(NamedTuple):
+    """A gradient as outer products: its part in layer l is the sum over n of ``inputs[l][n] ⊗ deltas[l][n]``.
+
+    The bias of layer l has gradient ``sum of deltas[l]``. n runs over samples; R over runs.
+    """
+
+    inputs: list[torch.Tensor]  #: per layer ``[R, n, in]``: what went into the layer
+    deltas: list[torch.Tensor]  #: per layer ``[R, n, out]``: derivative by what came out of it
+
+    def dot(self, other: "Gradient", where: torch.Tensor | None = None) -> torch.Tensor:
+        """⟨self, other⟩, each the sum of its terms: ``[R]``. where: the runs that need it; here all are answered."""
+        return products(self, other).sum((1, 2))
+
+    def add_to(self, layers, factor: torch.Tensor | float) -> None:
+        """w ← w + factor · self."""
+        layers.add(self, factor)
+
+    def __rmul__(self, factor: torch.Tensor | float) -> "Gradient":
+        """factor · self: a number, or one of each run ``[R]``."""
+        factor = factor.view(-1, 1, 1) if isinstance(factor, torch.Tensor) else factor
+        return Gradient(self.inputs, [delta * factor for delta in self.deltas])
+
+    def __add__(self, other: "Gradient") -> "Gradient":
+        """The terms of both."""
+        pairs = (zip(mine, theirs, strict=True) for mine, theirs in zip(self, other, strict=True))
+        return Gradient(*([torch.cat(pair, dim=1) for pair in part] for part in pairs))
+
+    def __sub__(self, other: "Gradient") -> "Gradient":
+        return self + -1.0 * other
 
 
 def products(left: Gradient, right: Gradient, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -20,11 +51,6 @@ def products(left: Gradient, right: Gradient, dtype: torch.dtype = torch.float32
         of_deltas = torch.bmm(delta.to(dtype), other_delta.to(dtype).mT)
         total = torch.addcmul(of_deltas, of_deltas, of_inputs) + total
     return total
-
-
-def dot(left: Gradient, right: Gradient) -> torch.Tensor:
-    """Inner product of two gradients, each the sum of its terms: ``[R]``."""
-    return products(left, right).sum((1, 2))
 
 
 def terms(gradient: Gradient, start: int, stop: int | None = None) -> Gradient:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import torch
 
 from tacl_lib.core.randomness import generator
-from tacl_lib.engine.network import Gradient, Network
+from tacl_lib.engine.gradients import Gradient
+from tacl_lib.engine.layers import Layers
 
 
 class NoisyWeights:
@@ -31,7 +32,7 @@ class NoisyWeights:
 
     def expectations(
         self,
-        mean: Network,
+        mean: Layers,
         std: torch.Tensor,
         x: torch.Tensor,
         y: torch.Tensor,
@@ -45,7 +46,7 @@ class NoisyWeights:
         """
         noise, gradient, gradient_noise, drawn = self.buffers(4, std)
         gradient_noise.zero_()
-        network = Network.over(drawn, mean.seeds, mean.sizes)
+        network = Layers.over(drawn, mean.seeds, mean.sizes)
         loss, traces = 0, []
         for _ in range(passes):
             for view in mean.views(noise):
@@ -95,10 +96,10 @@ def _write(gradient: Gradient, views: list[torch.Tensor]) -> None:
         torch.sum(delta, 1, keepdim=True, out=views[layers + layer])
 
 
-def noise_for(network: Network) -> NoisyWeights:
+def noise_for(layers: Layers) -> NoisyWeights:
     """The fastest there is: compiled on a CPU, else torch's own operations."""
-    if network.device.type != "cpu":
-        return NoisyWeights(network.seeds, network.device)
+    if layers.device.type != "cpu":
+        return NoisyWeights(layers.seeds, layers.device)
     from tacl_lib.engine.compiled_noise import CompiledNoise  # here, as Numba takes half a second that only BGD needs
 
-    return CompiledNoise(network.seeds)
+    return CompiledNoise(layers.seeds)

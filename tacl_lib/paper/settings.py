@@ -11,7 +11,7 @@ import pandas as pd
 from tacl_lib.core.learners import LEARNERS, Learner, make_learner, settings_of
 from tacl_lib.core.tasks import Tasks, make_tasks
 from tacl_lib.data import Dataset
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import unknown_name
 from tacl_lib.runs.profiles import Profile
 from tacl_lib.runs.spec import RunSpec
@@ -76,7 +76,7 @@ def _learners(spec: RunSpec, name: str) -> list[Learner]:
     """The learner as it is built for ten outputs (permutation, rotation) and for two (class split)."""
     own = spec.learner_settings if spec.learner == name else {}
     outputs = [_tasks(spec, split).classes for split in ("permutation", "class")]
-    return [make_learner(name, Network((0,), (1, n)), **own) for n in outputs]
+    return [make_learner(name, Mlp((0,), (1, n)), **own) for n in outputs]
 
 
 def _either(values: list) -> str:

@@ -11,7 +11,7 @@ from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks, make_tasks
 from tacl_lib.core.training import train
 from tacl_lib.data import Dataset, load
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.runs.spec import RunSpec
 
 
@@ -62,7 +62,7 @@ def run(
         last_task=spec.last_task,
         counted=spec.counted,
     )
-    network = Network(tasks.seeds, (tasks.features, *spec.hidden, tasks.classes), spec.initialisation, device)
+    network = Mlp(tasks.seeds, (tasks.features, *spec.hidden, tasks.classes), spec.initialisation, device)
     learner = make_learner(spec.learner, network, **spec.learner_settings)
     info = {
         "spec": spec.full(),

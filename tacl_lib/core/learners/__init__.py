@@ -1,4 +1,4 @@
-"""The seven learners of the paper (and a faster BGD), one file each, and the register that finds them by name."""
+"""The seven learners of the paper, one file each, and the register that finds them by name."""
 
 from tacl_lib.core.learners.agem import Agem
 from tacl_lib.core.learners.base import (
@@ -12,7 +12,6 @@ from tacl_lib.core.learners.base import (
     settings_of,
 )
 from tacl_lib.core.learners.bgd import Bgd
-from tacl_lib.core.learners.bgd_local import BgdLocal
 from tacl_lib.core.learners.ogd import Ogd
 from tacl_lib.core.learners.scheduler import Scheduler
 from tacl_lib.core.learners.sgd import Sgd
@@ -24,7 +23,6 @@ __all__ = [
     "LEARNERS",
     "Agem",
     "Bgd",
-    "BgdLocal",
     "Learner",
     "Ogd",
     "Scheduler",

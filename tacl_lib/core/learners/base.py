@@ -1,14 +1,13 @@
 """What every learner has in common, and the register of learners by name."""
 
 import inspect
-from fractions import Fraction
 from typing import NamedTuple, get_args
 
 import torch
 
 from tacl_lib.core.memory import Geometry, Placement
-from tacl_lib.engine.network import Network
-from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.core.network import Network
+from tacl_lib.errors import TaclError, refuse_second, unknown_name
 
 
 class Stored(NamedTuple):
@@ -28,10 +27,9 @@ class Step(NamedTuple):
 
 
 class Learner:
-    """Trains R stacked networks. It is given samples and labels, and nothing that tells the task.
+    """Trains R networks at once. It is given samples and labels, and nothing that tells the task.
 
-    A subclass needs `step`. It overrides `state` and `load_state` if it keeps more than the weights, and
-    `tested` if the weights in ``self.network`` are not the ones to test.
+    A subclass needs `step`. It overrides `state` and `load_state` if it keeps more than its networks do.
     """
 
     name: str  #: how the register and the tables call it
@@ -50,16 +48,12 @@ class Learner:
         """Learn from one batch: x ``[R, batch, features]``, y ``[R, batch]``."""
         raise TaclError(f"the learner {type(self).__name__} has no method step(x, y); write one.")
 
-    def tested(self) -> Network:
-        """The network whose accuracy is measured."""
-        return self.network
-
     def state(self) -> dict:
         """Everything that a checkpoint needs to go on exactly here."""
-        return {"weights": self.network.flat}
+        return {"network": self.network.state()}
 
     def load_state(self, state: dict) -> None:
-        self.network.flat.copy_(state["weights"])
+        self.network.load_state(state["network"])
 
 
 class TaskAwareLearner(Learner):
@@ -79,6 +73,7 @@ def register(learner: type[Learner]) -> type[Learner]:
     """Class decorator: the learner can then be asked for by its name."""
     if not (isinstance(getattr(learner, "name", None), str) and issubclass(learner, Learner)):
         raise TaclError(f"{learner.__name__} must be a Learner with a class attribute name = '...'.")
+    refuse_second(LEARNERS, "learner", learner.name, learner)
     LEARNERS[learner.name] = learner
     return learner
 
@@ -125,19 +120,6 @@ def settings_of(name: str) -> dict[str, object]:
 def _parameters(learner: str) -> dict[str, inspect.Parameter]:
     parameters = inspect.signature(LEARNERS[learner].__init__).parameters.values()
     return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
-
-
-class Sampling:
-    """Which steps put a sample into the memory: a rate of 0.01 means one every 100 batches."""
-
-    def __init__(self, rate: float):
-        if not 1e-6 <= rate <= 1:
-            raise TaclError(f"the sampling rate must lie between 0.000001 and 1, not {rate}.")
-        self._rate = Fraction(rate).limit_denominator(1_000_000)  # exact: 30 · 0.1 must not round to 2
-
-    def due(self, step: int) -> bool:
-        """Whether step number ``step`` (from 0) samples."""
-        return int((step + 1) * self._rate) > int(step * self._rate)
 
 
 def check_positive(**settings: int | None) -> None:

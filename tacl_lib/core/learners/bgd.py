@@ -3,8 +3,7 @@
 import torch
 
 from tacl_lib.core.learners.base import Learner, Step, check_positive, register
-from tacl_lib.engine.network import Network
-from tacl_lib.engine.noisy_weights import noise_for
+from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError, unknown_name
 
 BATCH_LOSSES = ("sum", "mean")
@@ -44,7 +43,7 @@ class Bgd(Learner):
             raise unknown_name("batch_loss", batch_loss, BATCH_LOSSES)
         self.passes, self.batch_loss, self.steps = passes, batch_loss, 0
         self.std = torch.full_like(network.flat, std_init)  #: σ, laid out as ``network.flat``
-        self.noise = noise_for(network)
+        self.noise = network.noise()
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         self.network.check_batch(x, y)

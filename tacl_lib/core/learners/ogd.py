@@ -4,16 +4,27 @@ import torch
 
 from tacl_lib.core.learners.base import Step, TaskAwareLearner, check_positive, register
 from tacl_lib.core.learners.scheduler import Scheduler
-from tacl_lib.engine.gradient_pool import GradientPool
-from tacl_lib.engine.network import Network
+from tacl_lib.core.network import Network, StoredGradients
+
+
+def ogd_step(
+    network: Network, stored: StoredGradients, scheduler: Scheduler, x: torch.Tensor, y: torch.Tensor
+) -> Step:
+    """w ← w - η ĝ, with ĝ the part of g = ∇L(w) that is orthogonal to every stored gradient."""
+    losses, g = network.loss_gradient(x, y)
+    loss, rate = losses.sum(1), scheduler.rate
+    projected = stored.project(g)
+    network.add(projected, -rate.float())
+    scheduler.step(loss)
+    return Step(loss, rate, projected.changed)
 
 
 @register
 class Ogd(TaskAwareLearner):
-    """The paper's Algorithm 2, with its scheduler. The pool S grows at the end of each task.
+    """The paper's Algorithm 2, with its scheduler. The set S grows at the end of each task.
 
-    Instead of the orthogonal basis of the box the pool holds the gradients themselves: the span, and so
-    the projection, is the same.
+    Instead of the orthogonal basis of the box the gradients themselves are stored: the span, and so the
+    projection, is the same.
     """
 
     name = "ogd"
@@ -31,39 +42,18 @@ class Ogd(TaskAwareLearner):
         super().__init__(network, rate=rate)
         check_positive(samples_per_task=samples_per_task)
         self.samples_per_task = samples_per_task
-        self.pool = GradientPool(network, 0)
-        self.scheduler = Scheduler(network.runs, rate, network.device) if adapt_rate else None
+        self.stored = network.stored_gradients(0)
+        self.scheduler = Scheduler(network.runs, rate, network.device, adapts=adapt_rate)
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
-        return ogd_step(self.pool, self.scheduler, self.rate, x, y)
+        return ogd_step(self.network, self.stored, self.scheduler, x, y)
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
-        self.pool.settle()
-        self.pool.extend(self.pool.model_gradient(x, y))
-
-    def tested(self) -> Network:
-        self.pool.settle()
-        return self.network
+        self.stored.extend(self.network.model_gradient(x, y))
 
     def state(self) -> dict:
-        scheduler = self.scheduler.state() if self.scheduler else {}
-        return super().state() | {"pool": self.pool.state(), "scheduler": scheduler}
+        return super().state() | {"scheduler": self.scheduler.state()}
 
     def load_state(self, state: dict) -> None:
         super().load_state(state)
-        self.pool.load_state(state["pool"])
-        if self.scheduler:
-            self.scheduler.load_state(state["scheduler"])
-
-
-def ogd_step(pool: GradientPool, scheduler: Scheduler | None, rate: float, x: torch.Tensor, y: torch.Tensor) -> Step:
-    """w ← w - η ĝ, with ĝ the part of g = ∇L(w) that is orthogonal to every gradient in the pool."""
-    losses, gradient, overlap = pool.loss_gradient(x, y)
-    loss = losses.sum(1)
-    used = scheduler.rate if scheduler else torch.full_like(loss, rate)
-    pool.network.add(gradient, -used.float())
-    if pool.capacity:
-        pool.owe(used.float().unsqueeze(1) * pool.coefficients(overlap))
-    if scheduler:
-        scheduler.step(loss)
-    return Step(loss, used, (overlap != 0).any(1))
+        self.scheduler.load_state(state["scheduler"])

@@ -12,8 +12,9 @@ class Scheduler:
 
     FACTOR, MIN_RATE, PATIENCE, THRESHOLD, RESET_THRESHOLD = 0.9999, 1e-5, 5, 1e-4, 1.0
 
-    def __init__(self, runs: int, rate: float, device: torch.device | str = "cpu"):
-        self.first_rate = rate
+    def __init__(self, runs: int, rate: float, device: torch.device | str = "cpu", adapts: bool = True):
+        """adapts: False keeps the first rate."""
+        self.first_rate, self.adapts = rate, adapts
         like = {"dtype": torch.float64, "device": device}
         self.rate = torch.full((runs,), rate, **like)  #: LR
         self.best = torch.full((runs,), torch.inf, **like)  #: Best
@@ -22,6 +23,8 @@ class Scheduler:
 
     def step(self, loss: torch.Tensor) -> None:
         """Take the loss of one batch, ``[R]``."""
+        if not self.adapts:
+            return
         loss = loss.double()
         better = loss < self.best * (1 - self.THRESHOLD)
         self.best = torch.where(better, loss, self.best)

@@ -3,7 +3,7 @@
 import torch
 
 from tacl_lib.core.learners.base import Learner, Step, register
-from tacl_lib.engine.network import Gradient, Network
+from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError
 
 
@@ -23,20 +23,13 @@ class Sgd(Learner):
         self.velocity = torch.zeros_like(network.flat) if momentum else None  #: v, laid out as ``network.flat``
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
-        losses, gradient = self.network.loss_gradient(x, y)
+        losses, g = self.network.loss_gradient(x, y)
         if self.velocity is None:
-            self.network.add(gradient, -self.rate)
+            self.network.add(g, -self.rate)
         else:
-            self._accelerate(gradient)
+            self.network.form(g, self.velocity, keep=self.momentum)
             self.network.flat.add_(self.velocity, alpha=-self.rate)
         return Step(losses.sum(1), self.rate)
-
-    def _accelerate(self, gradient: Gradient) -> None:
-        """v ← m v + gradient."""
-        views, layers = self.network.views(self.velocity), len(gradient.inputs)
-        for layer, (given, delta) in enumerate(zip(*gradient, strict=True)):
-            views[layer].baddbmm_(given.mT, delta, beta=self.momentum)
-            views[layers + layer].mul_(self.momentum).add_(delta.sum(1, keepdim=True))
 
     def state(self) -> dict:
         return super().state() | ({} if self.velocity is None else {"velocity": self.velocity})

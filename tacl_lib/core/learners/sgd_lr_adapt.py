@@ -4,7 +4,7 @@ import torch
 
 from tacl_lib.core.learners.base import Learner, Step, register
 from tacl_lib.core.learners.scheduler import Scheduler
-from tacl_lib.engine.network import Network
+from tacl_lib.core.network import Network
 
 
 @register

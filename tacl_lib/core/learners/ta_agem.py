@@ -2,12 +2,11 @@
 
 import torch
 
-from tacl_lib.core.learners.base import Learner, Sampling, Step, Stored, check_positive, register
-from tacl_lib.core.learners.reference import agem_step, draw, load_pool, pool_for, pool_state, pooled_agem_step
-from tacl_lib.core.memory import Geometry, sample_memory
-from tacl_lib.core.randomness import Uniforms
-from tacl_lib.core.rows import Rows
-from tacl_lib.engine.network import Network
+from tacl_lib.core.learners.agem import agem_step
+from tacl_lib.core.learners.base import Learner, Step, Stored, check_positive, register
+from tacl_lib.core.memory import Arrivals, Geometry, Reference, Sample, sample_memory
+from tacl_lib.core.memory.samples import draw, drawn_from
+from tacl_lib.core.network import Network
 
 
 @register
@@ -36,57 +35,48 @@ class TaAgem(Learner):
         """
         super().__init__(network, rate=rate)
         check_positive(reference_batch=reference_batch)
-        pools = network.sizes[-1] if pool_per_class else 1
+        pools = network.classes if pool_per_class else 1
         self.geometry = Geometry(pools, max(100 // pools, 1) if clusters is None else clusters, cluster_size)
-        self.memory = sample_memory(network.runs, network.sizes[0], self.geometry, policy, network.device)
-        self.sampling, self.reference_batch, self.pool_per_class = (
-            Sampling(sampling_rate),
-            reference_batch,
-            pool_per_class,
+        self.reference_batch, self.steps = reference_batch, 0
+        self.memory = sample_memory(
+            network.runs, network.features, self.geometry, policy, network.device, **self.fields()
         )
-        self.steps = 0
-        self.pool = self.memory.store.pool = pool_for(network, self.memory.store.x, reference_batch)
-        # Per step: which sample of the batch, where chance puts it, and a key for each place.
-        width = 2 + self.geometry.capacity
-        self._uniforms = Uniforms(network.seeds, "memory", width, network.device)
-        self._rows = Rows(network.runs, network.device)
+        capacity = self.geometry.capacity
+        self.arrivals = Arrivals(network.seeds, sampling_rate, pool_per_class, capacity, network.device)
+        network.watch(self.memory.members, drawn_from(reference_batch, capacity))
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
-        uniform = self._uniforms(self.steps)
-        if self.pool:
-            places, weight = draw(self.memory.filled, self.reference_batch, uniform[:, 2:])
-            labels = self._rows.read(self.memory.store.y, places)
-            step = pooled_agem_step(self.pool, self.rate, x, y, places, labels, weight)
-        else:
-            step = agem_step(self.network, self.rate, x, y, *self.reference(uniform[:, 2:]))
-        if self.sampling.due(self.steps):
-            step = step._replace(stored=self._remember(x, y, uniform[:, 0], uniform[:, 1]))
+        step = agem_step(self.network, self.rate, x, y, self.draw_reference())
+        return step._replace(stored=self.remember(x, y))
+
+    def fields(self) -> dict[str, tuple[int, ...]]:
+        """What is stored with a sample besides x and y: the shape of one entry by name, e.g. ``{"logits": (10,)}``."""
+        return {}
+
+    def draw_reference(self) -> Reference:
+        """M̃: stored samples, drawn at random for this step."""
+        return self.memory.members.at(
+            *draw(self.memory.filled, self.reference_batch, self.arrivals.keys(self.steps))
+        )
+
+    def remember(self, x: torch.Tensor, y: torch.Tensor, **fields: torch.Tensor) -> Stored | None:
+        """End a step: one sample of the batch, drawn at random, joins the memory if this step's number is due.
+
+        fields: of every sample of the batch ``[R, batch, ...]``.
+        """
+        stored = None
+        if self.arrivals.due(self.steps):
+            chosen = self.arrivals.choose(self.steps, x, y)
+            of_chosen = {name: self.arrivals.read(values, chosen.position) for name, values in fields.items()}
+            item = Sample(chosen.x, chosen.y, of_chosen)
+            stored = Stored(chosen.position, self.memory.add(item, chosen.pool, chosen.uniform))
         self.steps += 1
-        return step
-
-    def reference(self, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """M̃: samples, labels and their weights; the largest of the random keys ``[R, capacity]`` are drawn."""
-        places, weight = draw(self.memory.filled, self.reference_batch, keys)
-        store = self.memory.store
-        return self._rows.read(store.x, places), self._rows.read(store.y, places), weight
-
-    def _remember(self, x: torch.Tensor, y: torch.Tensor, which: torch.Tensor, where: torch.Tensor) -> Stored:
-        """Add one sample of the batch, drawn at random, to the pool of its class."""
-        chosen = (which * x.shape[1]).long()
-        sample, label = self._rows.read(x, chosen), self._rows.read(y, chosen)
-        pool = label if self.pool_per_class else torch.zeros_like(label)
-        return Stored(chosen, self.memory.add((sample, label), pool, where))
-
-    def tested(self) -> Network:
-        if self.pool:
-            self.pool.settle()
-        return self.network
+        return stored
 
     def state(self) -> dict:
-        return super().state() | {"memory": self.memory.state(), "pool": pool_state(self.pool), "steps": self.steps}
+        return {"memory": self.memory.state(), "steps": self.steps} | super().state()
 
     def load_state(self, state: dict) -> None:
-        super().load_state(state)
         self.memory.load_state(state["memory"])
-        load_pool(self.pool, state["pool"])
+        super().load_state(state)
         self.steps = state["steps"]

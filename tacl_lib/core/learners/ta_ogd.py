@@ -2,13 +2,11 @@
 
 import torch
 
-from tacl_lib.core.learners.base import Learner, Sampling, Step, Stored, register
+from tacl_lib.core.learners.base import Learner, Step, Stored, register
 from tacl_lib.core.learners.ogd import ogd_step
 from tacl_lib.core.learners.scheduler import Scheduler
-from tacl_lib.core.memory import Geometry, GradientStore, Memory
-from tacl_lib.core.randomness import Uniforms
-from tacl_lib.engine.gradient_pool import GradientPool
-from tacl_lib.engine.network import Network
+from tacl_lib.core.memory import Arrivals, Geometry, gradient_memory
+from tacl_lib.core.network import Network
 
 
 @register
@@ -35,43 +33,35 @@ class TaOgd(Learner):
         policy: how the memory places a gradient, a name in `tacl_lib.core.memory.POLICIES`.
         """
         super().__init__(network, rate=rate)
-        pools = network.sizes[-1] if pool_per_class else 1
-        self.geometry = Geometry(pools, clusters, cluster_size).checked()
-        self.pool = GradientPool(network, self.geometry.capacity)
-        store = GradientStore(self.pool, self.geometry)
-        self.memory = Memory(store, self.geometry, policy, network.runs, network.device)
-        self.scheduler = Scheduler(network.runs, rate, network.device) if adapt_rate else None
-        self.sampling, self.pool_per_class, self.steps = Sampling(sampling_rate), pool_per_class, 0
-        # Per step: which sample of the batch, and where chance puts it.
-        self._uniforms = Uniforms(network.seeds, "memory", 2, network.device)
-        self._run = torch.arange(network.runs, device=network.device)
+        self.geometry = Geometry(network.classes if pool_per_class else 1, clusters, cluster_size).checked()
+        self.stored = network.stored_gradients(self.geometry.capacity)
+        self.memory = gradient_memory(self.stored, self.geometry, policy)
+        self.arrivals = Arrivals(network.seeds, sampling_rate, pool_per_class, device=network.device)
+        self.scheduler, self.steps = Scheduler(network.runs, rate, network.device, adapts=adapt_rate), 0
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
-        step = ogd_step(self.pool, self.scheduler, self.rate, x, y)
-        if self.sampling.due(self.steps):
-            step = step._replace(stored=self._remember(x, y, *self._uniforms(self.steps).unbind(1)))
+        step = ogd_step(self.network, self.stored, self.scheduler, x, y)
+        return step._replace(stored=self.remember(x, y))
+
+    def remember(self, x: torch.Tensor, y: torch.Tensor) -> Stored | None:
+        """End a step: ∇f_y(x; w) of one sample of the batch, drawn at random, joins the memory if this step is due."""
+        stored = None
+        if self.arrivals.due(self.steps):
+            chosen = self.arrivals.choose(self.steps, x, y)
+            candidate = self.stored.candidate(chosen.x.unsqueeze(1), chosen.y.unsqueeze(1))
+            stored = Stored(chosen.position, self.memory.add(candidate, chosen.pool, chosen.uniform))
         self.steps += 1
-        return step
-
-    def _remember(self, x: torch.Tensor, y: torch.Tensor, which: torch.Tensor, where: torch.Tensor) -> Stored:
-        """Add ∇f_y(x; w) of one sample of the batch, drawn at random, at the weights after the step."""
-        chosen = (which * x.shape[1]).long()
-        sample, label = x[self._run, chosen], y[self._run, chosen]
-        candidate = self.pool.model_candidate(sample.unsqueeze(1), label.unsqueeze(1))
-        to = label if self.pool_per_class else torch.zeros_like(label)
-        return Stored(chosen, self.memory.add(candidate, to, where))
-
-    def tested(self) -> Network:
-        self.pool.settle()
-        return self.network
+        return stored
 
     def state(self) -> dict:
-        scheduler = self.scheduler.state() if self.scheduler else {}
-        return super().state() | {"memory": self.memory.state(), "scheduler": scheduler, "steps": self.steps}
+        return super().state() | {
+            "memory": self.memory.state(),
+            "scheduler": self.scheduler.state(),
+            "steps": self.steps,
+        }
 
     def load_state(self, state: dict) -> None:
         super().load_state(state)
         self.memory.load_state(state["memory"])
-        if self.scheduler:
-            self.scheduler.load_state(state["scheduler"])
+        self.scheduler.load_state(state["scheduler"])
         self.steps = state["steps"]

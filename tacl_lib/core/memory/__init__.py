@@ -1,18 +1,28 @@
-"""The memory of constant size: the paper's online clusters, its rivals, and the log of what happened."""
+"""The cluster memory, the policies that it is compared with, and its event log."""
 
+from tacl_lib.core.memory.arrivals import Arrivals, Sampling
 from tacl_lib.core.memory.events import EventLog
-from tacl_lib.core.memory.memory import Memory, sample_memory
-from tacl_lib.core.memory.policies import POLICIES, Geometry, Placement, policy_named
-from tacl_lib.core.memory.stores import GradientStore, SampleStore
+from tacl_lib.core.memory.memory import Memory, gradient_memory, sample_memory
+from tacl_lib.core.memory.policies import POLICIES, Arrival, Geometry, Placement, policy_named, register_policy
+from tacl_lib.core.memory.samples import Reference, Samples
+from tacl_lib.core.memory.stores import GradientStore, Sample, SampleStore
 
 __all__ = [
     "POLICIES",
+    "Arrival",
+    "Arrivals",
     "EventLog",
     "Geometry",
     "GradientStore",
     "Memory",
     "Placement",
+    "Reference",
+    "Sample",
     "SampleStore",
+    "Samples",
+    "Sampling",
+    "gradient_memory",
     "policy_named",
+    "register_policy",
     "sample_memory",
 ]

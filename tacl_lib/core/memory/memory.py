@@ -2,7 +2,8 @@
 
 import torch
 
-from tacl_lib.core.memory.policies import Geometry, Placement, policy_named
+from tacl_lib.core.memory.policies import Arrival, Geometry, Placement, policy_named
+from tacl_lib.core.memory.samples import Samples
 from tacl_lib.core.memory.stores import GradientStore, SampleStore
 
 
@@ -23,13 +24,19 @@ class Memory:
         return (self._slots < self.added.unsqueeze(2)).flatten(1)
 
     def add(self, item, pool: torch.Tensor, uniform: torch.Tensor) -> Placement:
-        """Add one item per run to the pool ``[R]`` that it belongs to; ``uniform [R]`` decides where chance does."""
+        """Add one item of each run to the pool ``[R]`` that it belongs to; ``uniform [R]``: random numbers for the policy."""
+        filled = self.filled
         placement = self.policy(
-            self.geometry,
-            self.added,
-            pool,
-            lambda: self.store.distances(item, pool, self.filled),
-            uniform,
+            Arrival(
+                self.geometry,
+                self.added,
+                pool,
+                uniform,
+                item,
+                self.members,
+                filled,
+                lambda: self.store.distances(item, pool, filled),
+            )
         )
         # Counted even when turned away, so that a reservoir knows how many it has seen; a place that is
         # full stays full.
@@ -37,6 +44,11 @@ class Memory:
         place = placement.cluster * self.geometry.size + placement.slot
         self.store.put(place, item, placement.kept, self.filled)
         return placement
+
+    @property
+    def members(self):
+        """What is stored: `Samples`, or the `StoredGradients` of a network."""
+        return self.store.samples if isinstance(self.store, SampleStore) else self.store.stored
 
     def state(self) -> dict:
         """Everything that a checkpoint needs."""
@@ -47,7 +59,15 @@ class Memory:
         self.store.load_state(state["store"])
 
 
-def sample_memory(runs: int, features: int, geometry: Geometry, policy: str, device="cpu") -> Memory:
-    """A memory of labelled samples: items are ``(x [R, features], y [R])``."""
-    store = SampleStore(runs, features, geometry.checked(), device)
-    return Memory(store, geometry, policy, runs, device)
+def sample_memory(
+    runs: int, features: int, geometry: Geometry, policy: str, device: torch.device | str = "cpu", **fields
+) -> Memory:
+    """A memory of labelled samples: items are ``(x [R, features], y [R])``. fields: see `Samples.empty`."""
+    samples = Samples.empty(runs, geometry.checked().capacity, features, device, **fields)
+    return Memory(SampleStore(samples, geometry), geometry, policy, runs, device)
+
+
+def gradient_memory(stored, geometry: Geometry, policy: str) -> Memory:
+    """A memory of model gradients at the places of a network's `StoredGradients`: items are its candidates."""
+    runs, device = stored.gram.shape[0], stored.gram.device
+    return Memory(GradientStore(stored, geometry), geometry, policy, runs, device)

@@ -1,79 +1,84 @@
-"""What a memory holds: samples, or gradients that are known by their inner products only."""
+"""What a memory of clusters holds: samples, or model gradients that are known by their inner products only."""
+
+from typing import NamedTuple
 
 import torch
 
 from tacl_lib.core.memory.policies import Geometry
+from tacl_lib.core.memory.samples import Samples
 from tacl_lib.core.rows import Rows
-from tacl_lib.engine.gradient_pool import Candidate, GradientPool
-from tacl_lib.engine.sample_pool import SamplePool
+
+
+class Sample(NamedTuple):
+    """One labelled sample of each run."""
+
+    x: torch.Tensor  #: ``[R, features]``
+    y: torch.Tensor  #: int64 ``[R]``
+    fields: dict[str, torch.Tensor] = {}  # noqa: RUF012 (never changed)
 
 
 class SampleStore:
     """Labelled samples and the means of their clusters, for TA-A-GEM."""
 
-    def __init__(self, runs: int, features: int, geometry: Geometry, device: torch.device | str = "cpu"):
-        self.geometry = geometry
-        clusters = geometry.pools * geometry.clusters
-        self.x = torch.zeros(runs, clusters * geometry.size, features, device=device)
-        self.y = torch.zeros(runs, clusters * geometry.size, dtype=torch.int64, device=device)
-        self.means = torch.zeros(runs, clusters, features, device=device)  #: μ
-        #: told of every replacement, if there is one
-        self.pool: SamplePool | None = None
-        self._rows = Rows(runs, device)
+    def __init__(self, samples: Samples, geometry: Geometry):
+        self.samples, self.geometry = samples, geometry
+        runs, _, features = samples.x.shape
+        self.means = samples.x.new_zeros(runs, geometry.pools * geometry.clusters, features)  #: μ
+        self._rows = Rows(runs, samples.x.device)
 
-    def distances(self, item: tuple[torch.Tensor, torch.Tensor], pool: torch.Tensor, filled) -> torch.Tensor:
+    @property
+    def x(self) -> torch.Tensor:
+        return self.samples.x
+
+    @property
+    def y(self) -> torch.Tensor:
+        return self.samples.y
+
+    def distances(self, item: Sample, pool: torch.Tensor, filled: torch.Tensor) -> torch.Tensor:
         """‖z - μ_q‖² to the clusters of the item's pool: ``[R, Q]``."""
         of_pool = self._rows.read(self.means.unflatten(1, (self.geometry.pools, self.geometry.clusters)), pool)
         return of_pool.sub_(item[0].unsqueeze(1)).square_().sum(2)
 
-    def put(self, place: torch.Tensor, item: tuple[torch.Tensor, torch.Tensor], kept, filled) -> None:
-        """Store ``(x [R, features], y [R])`` at ``place [R]`` and recompute the mean of its cluster."""
+    def put(self, place: torch.Tensor, item: Sample, kept: torch.Tensor | None, filled: torch.Tensor) -> None:
+        """Store a sample at ``place [R]`` and recompute the mean of its cluster."""
         rows, size = self._rows, self.geometry.size
-        x, y = item
-        if kept is not None:
-            x = torch.where(kept.unsqueeze(1), x, rows.read(self.x, place))
-            y = torch.where(kept, y, rows.read(self.y, place))
-        if self.pool:
-            self.pool.leave(place)
-        rows.write(self.x, place, x)
-        rows.write(self.y, place, y)
-        if self.pool:
-            self.pool.enter(place)
+        item = Sample(*item)
+        self.samples.put(place, kept, x=item.x, y=item.y, **item.fields)
         cluster = torch.div(place, size, rounding_mode="floor")
-        members = rows.read(self.x.unflatten(1, (-1, size)), cluster)  # empty places hold zeros
+        members = rows.read(self.samples.x.unflatten(1, (-1, size)), cluster)  # empty places hold zeros
         count = rows.read(filled.unflatten(1, (-1, size)), cluster).sum(1, keepdim=True)
         rows.write(self.means, cluster, members.sum(1) / count)
 
     def state(self) -> dict[str, torch.Tensor]:
-        return {"x": self.x, "y": self.y, "means": self.means}
+        return self.samples.state() | {"means": self.means}
 
     def load_state(self, state: dict[str, torch.Tensor]) -> None:
-        for name, tensor in self.state().items():  # in place: a pool looks at the same samples
-            tensor.copy_(state[name])
+        self.samples.load_state(state)
+        self.means.copy_(state["means"])
 
 
 class GradientStore:
-    """Model gradients in a `GradientPool`, for TA-OGD. Distances come from the Gram matrix alone."""
+    """Model gradients at the places of a network's `StoredGradients`, for TA-OGD."""
 
-    def __init__(self, pool: GradientPool, geometry: Geometry):
-        self.pool, self.geometry = pool, geometry
-        self._run = torch.arange(pool.network.runs, device=pool.network.device)
+    def __init__(self, stored, geometry: Geometry):
+        self.stored, self.geometry = stored, geometry
+        self._rows = torch.arange(stored.gram.shape[0], device=stored.gram.device)
 
-    def distances(self, item: Candidate, pool: torch.Tensor, filled: torch.Tensor) -> torch.Tensor:
+    def distances(self, item, pool: torch.Tensor, filled: torch.Tensor) -> torch.Tensor:
         """‖z - μ_q‖² = ⟨z, z⟩ - 2 Σ_i ⟨z, u_i⟩ / n + Σ_ij K_ij / n² over the n members of cluster q: ``[R, Q]``."""
         pools, clusters, size = self.geometry
         count = filled.unflatten(1, (-1, size)).sum(2).clamp(min=1)
         along = item.along.unflatten(1, (-1, size)).sum(2)
-        blocks = self.pool.gram.unflatten(2, (-1, size)).unflatten(1, (-1, size))  # [R, C, P, C, P]
+        blocks = self.stored.gram.unflatten(2, (-1, size)).unflatten(1, (-1, size))  # [R, C, P, C, P]
         within = blocks.diagonal(dim1=1, dim2=3).sum((1, 2))
         squares = item.square.unsqueeze(1) - 2 * along / count + within / count**2
-        return squares.unflatten(1, (pools, clusters))[self._run, pool]
+        return squares.unflatten(1, (pools, clusters))[self._rows, pool]
 
-    def put(self, place: torch.Tensor, item: Candidate, kept, filled) -> None:
-        self.pool.put(place, item, kept)
+    def put(self, place: torch.Tensor, item, kept: torch.Tensor | None, filled: torch.Tensor) -> None:
+        self.stored.put(place, item, kept)
 
     def state(self) -> dict:
-        return self.pool.state()
+        return {}  # what is stored belongs to the state of the network
 
     def load_state(self, state: dict) -> None:
-        self.pool.load_state(state)
+        pass

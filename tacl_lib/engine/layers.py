@@ -1,4 +1,4 @@
-"""The multi-layer perceptron of the paper, for R independent runs at once.
+"""The layers of R perceptrons at once, with their passes forward and backward.
 
 Batches of ten samples leave a processor idle, so R runs train as one network whose weights are stacked,
 ``[R, in, out]``. Backpropagation is written out: it is ten lines, and it yields the activations and deltas
@@ -9,28 +9,18 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from tacl_lib.core.randomness import generator
+from tacl_lib.engine.gradients import Gradient
 from tacl_lib.errors import TaclError, unknown_name
 
 INITIALISATIONS = ("torch", "glorot", "he")
 
 
-class Gradient(NamedTuple):
-    """A gradient as outer products: its part in layer l is the sum over n of ``inputs[l][n] ⊗ deltas[l][n]``.
-
-    The bias of layer l has gradient ``sum of deltas[l]``. n runs over samples; R over runs.
-    """
-
-    inputs: list[torch.Tensor]  #: per layer ``[R, n, in]``: what went into the layer
-    deltas: list[torch.Tensor]  #: per layer ``[R, n, out]``: derivative by what came out of it
-
-
-class Network:
+class Layers:
     """R multi-layer perceptrons with ReLU between layers.
 
     seeds: one run per seed; its first weights depend on nothing else.
@@ -61,8 +51,8 @@ class Network:
                 self.biases[layer][run] = torch.from_numpy(bias)
 
     @classmethod
-    def over(cls, flat: torch.Tensor, seeds: Sequence[int], sizes: Sequence[int]) -> "Network":
-        """A network on parameters that are there already, laid out as ``flat``."""
+    def over(cls, flat: torch.Tensor, seeds: Sequence[int], sizes: Sequence[int]) -> "Layers":
+        """Layers on parameters that are there already, laid out as ``flat``."""
         network = cls.__new__(cls)
         network._lay_out(flat, seeds, sizes)
         return network
@@ -160,16 +150,12 @@ class Network:
             weight.baddbmm_(given.mT, delta, alpha=alpha)
             bias.add_(delta.sum(1, keepdim=True), alpha=alpha)
 
-    def accuracy(self, x: torch.Tensor, y: torch.Tensor, chunk: int = 1000) -> torch.Tensor:
-        """Share of samples classified right, float64 ``[R]``. x ``[R or 1, n, features]``, y ``[R or 1, n]``."""
-        if x.dim() == 3 and x.shape[0] == y.shape[0] == 1:
-            x, y = x.expand(self.runs, -1, -1), y.expand(self.runs, -1)
-        self.check_batch(x, y)
-        right = torch.zeros(self.runs, dtype=torch.int64, device=self.device)
-        for images, labels in zip(x.split(chunk, dim=1), y.split(chunk, dim=1), strict=True):
-            logits = self.forward(images)[1]
-            right += (logits.argmax(2) == labels).sum(1)
-        return right.double() / y.shape[1]
+    def form(self, gradient: Gradient, buffer: torch.Tensor, keep: float = 0.0) -> None:
+        """buffer ← keep · buffer + gradient, laid out as ``flat``."""
+        views, layers = self.views(buffer), len(self.weights)
+        for layer, (given, delta) in enumerate(zip(*gradient, strict=True)):
+            views[layer].baddbmm_(given.mT, delta, beta=keep)
+            views[layers + layer].mul_(keep).add_(delta.sum(1, keepdim=True))
 
 
 def cross_entropy(

@@ -1,0 +1,72 @@
+"""Which sample of which batch joins a memory: decided by a run's seed and the step alone."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import torch
+
+from tacl_lib.core.randomness import Uniforms
+from tacl_lib.core.rows import Rows
+from tacl_lib.errors import TaclError
+
+
+class Sampling:
+    """Which steps put a sample into the memory: a rate of 0.01 means one every 100 batches."""
+
+    def __init__(self, rate: float):
+        if not 1e-6 <= rate <= 1:
+            raise TaclError(f"the sampling rate must lie between 0.000001 and 1, not {rate}.")
+        self._rate = Fraction(rate).limit_denominator(1_000_000)  # exact: 30 · 0.1 must not round to 2
+
+    def due(self, step: int) -> bool:
+        """Whether step number ``step`` (from 0) samples."""
+        return int((step + 1) * self._rate) > int(step * self._rate)
+
+
+class Chosen(NamedTuple):
+    """A sample of a batch of each run that is to join a memory."""
+
+    position: torch.Tensor  #: in the batch, int64 ``[R]``
+    x: torch.Tensor  #: ``[R, features]``
+    y: torch.Tensor  #: int64 ``[R]``
+    pool: torch.Tensor  #: that it belongs to, int64 ``[R]``
+    uniform: torch.Tensor  #: a random number for the policy ``[R]``
+
+
+class Arrivals:
+    """Chooses the samples that join a memory, and the random numbers that go with them."""
+
+    def __init__(
+        self,
+        seeds: Sequence[int],
+        sampling_rate: float,
+        pool_per_class: bool,
+        keys: int = 0,
+        device: torch.device | str = "cpu",
+    ):
+        """keys: how many more random numbers a step needs, see `keys`."""
+        self.sampling, self.pool_per_class = Sampling(sampling_rate), pool_per_class
+        # Of each step: which sample of the batch, one number for the policy, then the keys.
+        self._uniforms = Uniforms(seeds, "memory", 2 + keys, device)
+        self._rows = Rows(len(seeds), device)
+
+    def due(self, step: int) -> bool:
+        """Whether step number ``step`` adds a sample."""
+        return self.sampling.due(step)
+
+    def choose(self, step: int, x: torch.Tensor, y: torch.Tensor) -> Chosen:
+        """One sample of the batch, drawn at random."""
+        which, uniform = self._uniforms(step)[:, :2].unbind(1)
+        position = (which * x.shape[1]).long()
+        sample, label = self._rows.read(x, position), self._rows.read(y, position)
+        pool = label if self.pool_per_class else torch.zeros_like(label)
+        return Chosen(position, sample, label, pool, uniform)
+
+    def read(self, values: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        """What belongs to the chosen sample: ``[R, batch, ...]`` to ``[R, ...]``."""
+        return self._rows.read(values, position)
+
+    def keys(self, step: int) -> torch.Tensor:
+        """Random keys ``[R, keys]`` to draw a reference batch by."""
+        return self._uniforms(step)[:, 2:]
