@@ -1,7 +1,7 @@
 """What a learner may ask of its networks, whoever answers: the interface between algorithms and engines.
 
 A network is R networks at once, one for each random seed. Its gradients belong to the engine that made them: dense
-vectors, outer products, or promises to compute them when somebody needs them. A learner sees only what a gradient can do.
+vectors, outer products, or promises to compute them when somebody needs them. A learner sees only what they can do.
 """
 
 from typing import Protocol
@@ -15,7 +15,7 @@ class Gradient(Protocol):
     """A gradient of each run, as a vector in the space of weights."""
 
     def dot(self, other: "Gradient", where: torch.Tensor | None = None) -> torch.Tensor:
-        """⟨self, other⟩ of each run ``[R]``. where: bool ``[R]``, runs whose answer is needed; others may be anything."""
+        """⟨self, other⟩ of each run ``[R]``. where: bool ``[R]``, runs whose answer is needed."""
 
     def __sub__(self, other: "Gradient") -> "Gradient": ...
 
@@ -73,6 +73,9 @@ class Network(Protocol):
 
     def watch(self, samples: Samples, drawn: int) -> None:
         """Reference batches of ``drawn`` samples will come from these: an engine may keep something ready for them."""
+
+    def forget(self) -> None:
+        """Drop what is kept ready, and pay nothing: the weights are about to be replaced."""
 
     def stored_gradients(self, capacity: int) -> StoredGradients:
         """Places for model gradients of these networks."""

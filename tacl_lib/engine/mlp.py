@@ -148,6 +148,10 @@ class Mlp:
         if pool_pays(self._layers, drawn):
             self._pool = SamplePool(self._layers, samples)
 
+    def forget(self) -> None:
+        """Drop what is kept ready, and pay nothing: the weights are about to be replaced."""
+        self._pool = None
+
     def stored_gradients(self, capacity: int) -> GradientPool:
         """Places for model gradients of these networks; a network has one such set."""
         self._close_pool()

@@ -150,9 +150,7 @@ class PooledPair:
     in the first layer, at their places. others: terms of g_ref in the other layers.
     """
 
-    def __init__(
-        self, pool: SamplePool, batch: Gradient, along: torch.Tensor, of_pool: torch.Tensor, others: Gradient
-    ):
+    def __init__(self, pool: SamplePool, batch: Gradient, along: torch.Tensor, of_pool: torch.Tensor, others: Gradient):
         self.pool, self.batch, self.along, self.of_pool, self.others = pool, batch, along, of_pool, others
         self._formed: tuple | None = None  # what `_form` gave, for which runs
 

@@ -17,13 +17,12 @@ _SIZES = {
     "digits": (64, 1400),
 }
 #: ms a step and run of a 784-200-200-10 network on one core; rounded from `make bench`, for estimates only
-_MILLISECONDS = {"sgd": 0.25, "sgd_lr_adapt": 0.3, "bgd": 7.0, "bgd_local": 2.5}
+_MILLISECONDS = {"sgd": 0.25, "sgd_lr_adapt": 0.3, "bgd": 7.0}
 #: ms a step of a stack that go to calling many small operations, whatever the size of the network
 _OVERHEAD = {
     "sgd": 0.4,
     "sgd_lr_adapt": 0.6,
     "bgd": 2.0,
-    "bgd_local": 1.0,
     "agem": 1.0,
     "ta_agem": 1.6,
     "ogd": 1.5,

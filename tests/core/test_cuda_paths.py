@@ -11,13 +11,13 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 from tacl_lib.core.learners import LEARNERS, Learner, Step, TaskAwareLearner, make_learner
 from tacl_lib.core.memory import POLICIES
 from tacl_lib.core.memory.events import EventRecorder
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.mlp import Mlp
 
 SIZES, RUNS, BATCH = (12, 8, 7, 4), 2, 5
 KIT = sorted(name for name, kind in LEARNERS.items() if kind.__module__.startswith("tacl_lib."))
 #: memories that are full, and replace members, within the steps below
 SMALL = {"ta_agem": {"clusters": 2, "cluster_size": 1}, "ta_ogd": {"clusters": 2, "cluster_size": 1}}
-SMALL |= {"bgd": {"passes": 2}, "bgd_local": {"passes": 2}}
+SMALL |= {"bgd": {"passes": 2}}
 
 if torch.cuda.is_available():  # with a real device the numbers themselves can be tested, elsewhere
     pytest.skip("fake tensors stand in for a GPU only where there is none", allow_module_level=True)
@@ -43,7 +43,7 @@ def batch():
 
 
 def network():
-    return Network(range(RUNS), SIZES, device="cuda")
+    return Mlp(range(RUNS), SIZES, device="cuda")
 
 
 def tensors(value):
@@ -75,7 +75,7 @@ def test_every_learner_stays_on_the_device(name):
             learner.end_task(x, y)
             steps.append(learner.step(x, y))
     check(learner, *steps)
-    assert learner.tested().accuracy(x[:1], y[:1], chunk=2).device.type == "cuda"
+    assert learner.network.accuracy(x[:1], y[:1], chunk=2).device.type == "cuda"
     other = make_learner(name, network(), **SMALL.get(name, {}))
     other.load_state(learner.state())
     check(other, other.step(x, y))
@@ -88,7 +88,7 @@ def test_every_policy_stays_on_the_device(name, policy):
     other_pools = {"pool_per_class": name == "ta_ogd"}  # not the default, which the test above takes
     settings = SMALL[name] | {"cluster_size": 5}  # enough samples for a pool
     learner = make_learner(name, network(), policy=policy, **other_pools, **settings)
-    assert learner.pool is not None  # of samples or of gradients
+    assert learner.network._pool is not None  # of samples or of gradients
     x, y = batch()
     recorder = EventRecorder(learner.geometry, RUNS)
     for number in range(3):

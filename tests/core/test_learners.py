@@ -20,20 +20,18 @@ from tacl_lib.core.learners import (
     Scheduler,
     TaskAwareLearner,
     make_learner,
-    reference,
     register,
     settings_of,
 )
-from tacl_lib.core.learners.base import Sampling
-from tacl_lib.core.learners.reference import draw
-from tacl_lib.core.memory import POLICIES
+from tacl_lib.core.memory import POLICIES, Sampling
+from tacl_lib.core.memory.samples import draw
 from tacl_lib.core.randomness import generator
-from tacl_lib.engine import sample_pool
+from tacl_lib.engine import mlp, sample_pool
 from tacl_lib.engine.compiled_noise import CompiledNoise
-from tacl_lib.engine.gradients import dense, dot
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.gradients import dense
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.noise_kernels import DRAWN_ROWS
-from tacl_lib.engine.noisy_weights import NoisyWeights, noise_for
+from tacl_lib.engine.noisy_weights import NoisyWeights
 from tacl_lib.errors import TaclError
 
 SIZES = (12, 8, 7, 4)
@@ -49,7 +47,6 @@ SMALL = {
     "ogd": {"rate": 0.1, "samples_per_task": 4},
     "ta_ogd": {"rate": 0.1, "clusters": 4, "cluster_size": 3},
     "bgd": {"passes": 3, "std_init": 0.1},
-    "bgd_local": {"passes": 3, "std_init": 0.1},
 }
 #: every learner, and once more those that keep a pool of samples where the reference batch is large enough for it
 VARIANTS = [*((name, {}) for name in SMALL), *((name, {"reference_batch": 6}) for name in ("agem", "ta_agem"))]
@@ -65,7 +62,7 @@ def one_thread():
 
 
 def network(seeds=SEEDS, sizes=SIZES):
-    return Network(seeds, sizes, "torch")
+    return Mlp(seeds, sizes, "torch")
 
 
 def make(name, seeds=SEEDS, **changes):
@@ -119,8 +116,7 @@ def close(found, expected, tolerance=1e-4):
 def settled(learner):
     """The true weights of every run, without changing the learner."""
     before = deepcopy(learner.state())
-    network = learner.tested()
-    found = [vector(network, run) for run in range(network.runs)]
+    found = [vector(learner.network, run) for run in range(learner.network.runs)]
     learner.load_state(before)
     return found
 
@@ -176,7 +172,7 @@ def test_momentum_is_that_of_torch_and_survives_a_checkpoint():
     start = [lists(learner.network, run) for run in range(RUNS)]
     train(learner, batches[: STEPS // 2])
     resumed = make("sgd", momentum=0.9, rate=0.02)
-    resumed.load_state({name: value.clone() for name, value in learner.state().items()})
+    resumed.load_state(deepcopy(learner.state()))
     train(resumed, batches[STEPS // 2 :])
     for run in range(RUNS):
         model = models.build(*start[run])
@@ -231,7 +227,7 @@ def test_sgd_lr_adapt_is_the_oracle(factor, monkeypatch):
 @pytest.fixture(params=["pairs", "pool", "renewed pool"])
 def way(request, monkeypatch):
     """All ways to an A-GEM step, by pairs of samples and with a pool of samples, whatever is cheaper."""
-    monkeypatch.setattr(reference, "pool_pays", lambda network, samples: request.param != "pairs" and samples > 0)
+    monkeypatch.setattr(mlp, "pool_pays", lambda layers, samples: request.param != "pairs" and samples > 0)
     monkeypatch.setattr(sample_pool, "RENEWAL", 7 if request.param == "renewed pool" else 10**6)
 
 
@@ -247,21 +243,19 @@ def test_agem_is_the_oracle(reference_batch):
     picks = [[] for _ in range(RUNS)]
     path, steps = [], []
     for number, (x, y) in enumerate(batches):
-        count = learner.memory_x.shape[1]
+        count = learner.samples.capacity
         if count:
-            uniform = learner._uniforms(learner.steps)
-            places, weight = draw(torch.ones(RUNS, count, dtype=torch.bool), reference_batch, uniform)
+            _, places, weight = drawn = learner.draw_reference()
             size = min(reference_batch or count, count)
             assert places.shape == (RUNS, size)
             torch.testing.assert_close(weight, torch.full((RUNS, size), 1 / size))
-            x_ref, y_ref, _ = learner.reference()
         for run in range(RUNS):
             tasks[run][task_of(number)].append((x[run].numpy(), y[run].numpy()))
             picks[run].append(places[run].tolist() if count else [])
             if count:
                 assert len(set(picks[run][-1])) == size  # without replacement
-                assert torch.equal(x_ref[run], learner.memory_x[run, places[run]])
-                assert torch.equal(y_ref[run], learner.memory_y[run, places[run]])
+                assert torch.equal(drawn.x[run], learner.samples.x[run, places[run]])
+                assert torch.equal(drawn.y[run], learner.samples.y[run, places[run]])
         steps.append(learner.step(x, y))
         path.append(settled(learner))
         if ends_task(number):
@@ -291,7 +285,7 @@ def test_ta_agem_is_the_oracle(reference_batch, sampling_rate, pool_per_class):
     picks, rows = [[] for _ in range(RUNS)], [[] for _ in range(RUNS)]
     path, steps = [], []
     for number, (x, y) in enumerate(batches):
-        places, weight = draw(learner.memory.filled, reference_batch, learner._uniforms(number)[:, 2:])
+        _, places, weight = learner.draw_reference()
         for run in range(RUNS):
             there = places[run][weight[run] > 0].tolist()
             assert len(there) == min(len(tags[run]), reference_batch or 10**9)
@@ -356,10 +350,8 @@ def test_a_reference_batch_that_is_learnt_too_well_leaves_the_gradient_as_it_is(
         for _ in range(8):
             learner.step(x, sure)
     for one in (learner, plain):
-        one.tested().flat.copy_(network().flat)
+        one.network.flat.copy_(network().flat)
         one.network.biases[-1][:, :, 0] = 60.0
-    if learner.pool:
-        learner.pool.settle()  # as the weights were changed behind its back
     step = learner.step(x, other)
     plain.step(x, other)
     assert step.projected.all()  # the two gradients do conflict
@@ -385,7 +377,7 @@ def test_ogd_is_the_oracle(adapt_rate, monkeypatch):
             learner.end_task(kept_x, kept_y)
             for run in range(RUNS):
                 kept[run][task_of(number)] = list(zip(kept_x[run].numpy(), kept_y[run].numpy(), strict=True))
-    assert learner.pool.capacity == 8
+    assert learner.stored.capacity == 8
     runs = []
     for run in range(RUNS):
         scheduler = LearningRateScheduler(0.5, lr_init=0.1) if adapt_rate else None
@@ -515,12 +507,12 @@ def test_scheduler_of_the_paper_has_its_constants():
     assert constants == (0.9999, 1e-5, 5, 1e-4, 1.0)
 
 
-# ---- BGD with local noise
+# ---- BGD without noise
 
 
-def small_bgd(name, passes, std=0.4, batch_loss="sum"):
+def small_bgd(passes, std=0.4, batch_loss="sum"):
     """One run of a tiny network, with noise large enough to matter."""
-    return make_learner(name, network([5], (4, 3, 3)), passes=passes, std_init=std, batch_loss=batch_loss)
+    return make_learner("bgd", network([5], (4, 3, 3)), passes=passes, std_init=std, batch_loss=batch_loss)
 
 
 def small_batch():
@@ -529,64 +521,9 @@ def small_batch():
     return x, torch.from_numpy(rng.integers(0, 3, (1, 4)))
 
 
-def estimates(name, runs, passes):
-    """E[loss], E[g], E[g ε] by a stack of equal networks with noise of their own: ``[runs, 1 + 2p]``."""
-    learner = make_learner(name, network([5] * runs, (4, 3, 3)), passes=passes, std_init=0.4)
-    x, y = small_batch()
-    learner.noise = noise_for(network(range(runs), (4, 3, 3)))
-    learner.noise.begin(0)
-    loss, g, g_noise = learner.expectations(learner.network, learner.std, x.repeat(runs, 1, 1), y.repeat(runs, 1))
-    views = [view.flatten(1) for buffer in (g, g_noise) for view in learner.network.views(buffer)]
-    return torch.cat([loss.unsqueeze(1), *views], dim=1).double()
-
-
-def test_bgd_local_has_the_expectations_of_bgd():
-    """Two estimates of the same numbers differ by no more than their standard errors say."""
-    faithful, local = estimates("bgd", 500, 40), estimates("bgd_local", 100, 400)
-    error = (faithful.var(0) / len(faithful) + local.var(0) / len(local)).sqrt()
-    z = (faithful.mean(0) - local.mean(0)) / error
-    assert z.abs().max() < 4
-    assert z.square().mean() < 2.5  # 1 is expected; the entries are correlated, so it scatters
-    # The comparison has teeth: both expectations stand far above their errors.
-    p = (len(z) - 1) // 2
-    signal = (local.mean(0) / error).abs()
-    assert signal[1 : 1 + p].median() > 20
-    assert signal[1 + p :].median() > 10
-
-
 @pytest.mark.parametrize("batch_loss", ["sum", "mean"])
-def test_bgd_local_is_the_derivative_of_its_own_loss(batch_loss):
-    """With the noise held fixed, E[g] = ∂L/∂μ and E[g ε] = ∂L/∂σ exactly: by autograd in float64."""
-    passes, count = 3, 4
-    learner = small_bgd("bgd_local", passes, batch_loss=batch_loss)
-    learner.std.mul_(torch.linspace(0.5, 1.5, len(learner.std)))
-    x, y = small_batch()
-    learner.noise.begin(1)
-    loss, g, g_noise = learner.expectations(learner.network, learner.std, x, y)
-
-    learner.noise.begin(1)
-    mean, std = (t.double().requires_grad_() for t in (learner.network.flat.clone(), learner.std.clone()))
-    means, stds = learner.network.views(mean), learner.network.views(std)
-    given = x.double().repeat(1, passes, 1)
-    for layer in range(2):
-        noise = torch.empty(1, passes * count, 3)
-        learner.noise.normal(0, noise[0])
-        spread = (given.square() @ stds[layer].square() + stds[2 + layer].square()).sqrt()
-        given = given @ means[layer] + means[2 + layer] + spread * noise.double()
-        if layer == 0:
-            given = given.relu()
-    losses = torch.nn.functional.cross_entropy(given[0], y.repeat(1, passes)[0], reduction="sum") / passes
-    batch = losses if batch_loss == "sum" else losses / count
-    by_mean, by_std = torch.autograd.grad(batch, [mean, std])
-    assert loss.item() == pytest.approx(losses.item() / count, rel=1e-5)
-    torch.testing.assert_close(g.double(), by_mean, rtol=1e-4, atol=1e-6)
-    torch.testing.assert_close(g_noise.double(), by_std, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["bgd", "bgd_local"])
-@pytest.mark.parametrize("batch_loss", ["sum", "mean"])
-def test_without_noise_bgd_has_the_plain_gradient(name, batch_loss):
-    learner = small_bgd(name, 4, std=1e-6, batch_loss=batch_loss)
+def test_without_noise_bgd_has_the_plain_gradient(batch_loss):
+    learner = small_bgd(4, std=1e-6, batch_loss=batch_loss)
     x, y = small_batch()
     losses, gradient = learner.network.loss_gradient(x, y, 1.0)
     loss, g, _ = learner.expectations(learner.network, learner.std, x, y)
@@ -608,14 +545,13 @@ def test_agem_projects_only_where_the_product_is_negative():
     net = learner.network
     _, g = net.loss_gradient(x, y)
     _, reference = net.loss_gradient(x, other)
-    products = dot(g, reference)
+    products = g.dot(reference)
     assert (products < 0).tolist() == [True, False, True]
     before = [vector(net, run) for run in range(RUNS)]
     plain, against = dense(g).double().numpy(), dense(reference).double().numpy()
     flat_before = torch.stack([net.vector(run) for run in range(RUNS)]).double().numpy()
     step = learner.step(x, y)
     assert step.projected.tolist() == [True, False, True]
-    learner.tested()  # a pool may owe a part to the weights
     update = torch.stack([net.vector(run) for run in range(RUNS)]).double().numpy() - flat_before
     for run in range(RUNS):
         lengths = np.linalg.norm(update[run]) * np.linalg.norm(against[run])
@@ -698,21 +634,21 @@ def test_policies_by_name(name, policy):
             if stored.placement.kept is not None and not stored.placement.kept[run]:
                 turned_away += 1
             else:
-                held = learner.memory.store.x if name == "ta_agem" else learner.pool.members.inputs[0]
+                held = learner.memory.store.x if name == "ta_agem" else learner.stored.members.inputs[0]
                 assert torch.equal(held[run, place], x[run, chosen])
     assert learner.memory.added.sum(1).tolist() == [40] * 3
     if policy in ("fifo", "reservoir"):  # these fill every place; a cluster may stay alone
         assert learner.memory.filled.all()
     assert (turned_away > 0) == (policy == "reservoir")
-    assert torch.isfinite(learner.tested().flat).all()
+    assert torch.isfinite(learner.network.flat).all()
 
 
 def test_ta_agem_default_memory_is_that_of_the_paper():
     """100 clusters in all: 10 × 10 for ten classes, 2 × 50 for two; P = 3."""
-    assert make_learner("ta_agem", Network([0], (3, 10))).geometry == (10, 10, 3)
-    assert make_learner("ta_agem", Network([0], (3, 2))).geometry == (2, 50, 3)
-    assert make_learner("ta_agem", Network([0], (3, 10)), pool_per_class=False).geometry == (1, 100, 3)
-    assert make_learner("ta_ogd", Network([0], (3, 10))).geometry == (1, 99, 3)
+    assert make_learner("ta_agem", Mlp([0], (3, 10))).geometry == (10, 10, 3)
+    assert make_learner("ta_agem", Mlp([0], (3, 2))).geometry == (2, 50, 3)
+    assert make_learner("ta_agem", Mlp([0], (3, 10)), pool_per_class=False).geometry == (1, 100, 3)
+    assert make_learner("ta_ogd", Mlp([0], (3, 10))).geometry == (1, 99, 3)
 
 
 # ---- stacks, and going on from a file
@@ -776,7 +712,7 @@ def test_a_resumed_learner_goes_on_bit_for_bit(name, changes, cut, monkeypatch):
     learner = make(name, **changes)
     drive(learner, batches[:cut])
     if (name in ("ogd", "ta_ogd") or changes) and cut == 15:
-        assert learner.pool.owed.any()
+        assert learner.network._pool.owed.any()
     fresh = make(name, **changes)
     fresh.network.flat.normal_(generator=torch.Generator().manual_seed(0))
     fresh.load_state(through_a_file(learner.state()))
@@ -787,7 +723,7 @@ def test_a_resumed_learner_goes_on_bit_for_bit(name, changes, cut, monkeypatch):
     assert left.keys() == right.keys()
     for key, value in left.items():
         assert torch.equal(torch.as_tensor(value), torch.as_tensor(right[key])), key
-    assert torch.equal(learner.tested().flat, fresh.tested().flat)
+    assert torch.equal(learner.network.flat, fresh.network.flat)
 
 
 @pytest.mark.parametrize("name", ["agem", "ta_agem"])
@@ -796,8 +732,8 @@ def test_a_state_with_a_pool_is_refused_without_one(name):
     pooled, plain = make(name, reference_batch=6), make(name)
     for learner in (pooled, plain):
         drive(learner, stream(15))
-    assert pooled.pool is not None
-    assert plain.pool is None
+    assert pooled.network._pool is not None
+    assert plain.network._pool is None
     says(lambda: plain.load_state(pooled.state()), "another reference batch", "start from the beginning")
     says(lambda: make(name, reference_batch=6).load_state(plain.state()), "another reference batch")
 
@@ -826,7 +762,7 @@ def test_a_resumed_learner_keeps_its_random_numbers_past_a_block(name):
     assert fresh.steps == 250
     drive(learner, batches)
     drive(fresh, batches)
-    assert torch.equal(learner.tested().flat, fresh.tested().flat)
+    assert torch.equal(learner.network.flat, fresh.network.flat)
 
 
 # ---- bad input
@@ -868,7 +804,7 @@ def test_a_rate_must_be_positive(name, value):
         ("ta_ogd", {"policy": "lifo"}, ["memory policy", "'lifo'", *sorted(POLICIES)]),
         ("bgd", {"passes": 0}, ["passes", 0]),
         ("bgd", {"std_init": 0}, ["std_init", 0]),
-        ("bgd_local", {"std_init": -1}, ["std_init", -1]),
+        ("bgd", {"std_init": -1}, ["std_init", -1]),
         ("bgd", {"batch_loss": "median"}, ["batch_loss", "'median'", "sum", "mean"]),
         ("agem", {"samples_per_task": None}, ["samples_per_task of agem must be a whole number, not None"]),
         ("agem", {"reference_batch": 2.5}, ["reference_batch of agem must be a whole number or None, not 2.5"]),
@@ -890,7 +826,7 @@ def test_silly_settings_are_refused(name, settings, words):
 
 
 def test_agem_has_no_reference_before_a_task_has_ended():
-    says(lambda: make("agem").reference(), "end_task")
+    says(lambda: make("agem").draw_reference(), "end_task")
 
 
 def prepared(name):
@@ -960,5 +896,7 @@ def test_a_learner_of_the_user_is_found_by_name(monkeypatch):
             super().__init__(network, rate=rate)
             self.calm = calm
 
+    with pytest.raises(TaclError, match="the learner 'sgd' is registered already; choose another name"):
+        register(type("Other", (Still,), {"name": "sgd"}))
     assert make_learner("still", network(), calm=4).calm == 4
     assert settings_of("still") == {"rate": 1.0, "calm": 3}

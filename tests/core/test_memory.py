@@ -6,14 +6,27 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
+from candidates import candidate_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.cluster_memory import ClusterMemory, Fifo, PooledClusterMemory, RandomClusterMemory, Reservoir
 
-from tacl_lib.core.memory import POLICIES, Geometry, GradientStore, Memory, Placement, policy_named, sample_memory
+from tacl_lib.core.memory import (
+    POLICIES,
+    Arrival,
+    Geometry,
+    Placement,
+    Sample,
+    gradient_memory,
+    policies,
+    policy_named,
+    register_policy,
+    sample_memory,
+)
 from tacl_lib.core.memory.events import EMPTY, EventLog, EventRecorder, log_of
 from tacl_lib.engine.gradient_pool import GradientPool
-from tacl_lib.engine.network import Gradient, Network
+from tacl_lib.engine.gradients import Gradient
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 
 #: Multiples of 12: the mean of up to 4 members is an integer, so that ties are ties in every arithmetic.
@@ -139,9 +152,9 @@ def test_clusters_of_gradients_are_those_of_dense_vectors(shape, runs, seed):
     """Distances from inner products alone against p-vectors in float64; a near-tie ends the comparison."""
     geometry, sizes = Geometry(*shape), (5, 4, 3)
     rng = np.random.default_rng(seed)
-    network = Network([seed % 1000 + run for run in range(runs)], sizes, "torch")
+    network = Mlp([seed % 1000 + run for run in range(runs)], sizes, "torch")
     pool = GradientPool(network, geometry.capacity)
-    memory = Memory(GradientStore(pool, geometry), geometry, "clustering", runs, "cpu")
+    memory = gradient_memory(pool, geometry, "clustering")
     oracles = [PooledClusterMemory(*geometry) for _ in range(runs)]
     places = [Places(geometry) for _ in range(runs)]
     for step in range(20):
@@ -158,7 +171,7 @@ def test_clusters_of_gradients_are_those_of_dense_vectors(shape, runs, seed):
                 near_tie |= second - first < 1e-9 * (dense[run] @ dense[run])
         if near_tie:
             return
-        placement = memory.add(pool.candidate(gradient), to, torch.zeros(runs))
+        placement = memory.add(candidate_of(pool, gradient), to, torch.zeros(runs))
         for run in range(runs):
             cluster, slot, kept = entry(placement, run)
             in_pool, nearest, removed = oracles[run].add(dense[run], int(to[run]), step)
@@ -179,15 +192,15 @@ def dense_vectors(gradient):
 
 def test_gradient_distances_are_those_to_the_means():
     rng = np.random.default_rng(0)
-    geometry, network = Geometry(2, 2, 3), Network([1, 2], (5, 4, 3), "torch")
+    geometry, network = Geometry(2, 2, 3), Mlp([1, 2], (5, 4, 3), "torch")
     pool = GradientPool(network, geometry.capacity)
-    memory = Memory(GradientStore(pool, geometry), geometry, "clustering", 2, "cpu")
+    memory = gradient_memory(pool, geometry, "clustering")
     oracles = [PooledClusterMemory(*geometry) for _ in range(2)]
     for step in range(15):
         x = torch.from_numpy(rng.standard_normal((2, 1, 5)).astype(np.float32))
         gradient = network.model_gradient(x, torch.from_numpy(rng.integers(0, 3, (2, 1))))
         to = torch.from_numpy(rng.integers(0, 2, 2))
-        candidate, dense = pool.candidate(gradient), dense_vectors(gradient)
+        candidate, dense = candidate_of(pool, gradient), dense_vectors(gradient)
         found = memory.store.distances(candidate, to, memory.filled)
         for run in range(2):
             expected = oracles[run].pools[to[run]].distances(dense[run])
@@ -279,13 +292,15 @@ def test_reservoir_and_random_are_uniform():
     expected, deviation = runs * 10 / length, (runs * 0.25 * 0.75) ** 0.5
     assert ((counts - expected).abs() < 4 * deviation).all()
     uniform = torch.from_numpy(rng.random(runs, dtype=np.float32))
-    chosen = POLICIES["random"](Geometry(1, 4, 2), torch.ones(runs, 4, dtype=torch.int64), zero, None, uniform).cluster
+    chosen = POLICIES["random"](
+        Arrival(Geometry(1, 4, 2), torch.ones(runs, 4, dtype=torch.int64), zero, uniform)
+    ).cluster
     assert ((torch.bincount(chosen, minlength=4) - runs / 4).abs() < 4 * (runs * 0.25 * 0.75) ** 0.5).all()
     # the largest number below 1 is still a cluster
     last = torch.full((1,), 1 - 2**-24)
     for clusters in range(1, 60):
         added = torch.ones(1, clusters, dtype=torch.int64)
-        placement = POLICIES["random"](Geometry(1, clusters, 2), added, zero[:1], None, last)
+        placement = POLICIES["random"](Arrival(Geometry(1, clusters, 2), added, zero[:1], last))
         assert placement.cluster.item() == clusters - 1
 
 
@@ -300,9 +315,9 @@ def test_a_geometry_below_one_is_refused(name, value):
         geometry.checked()
     with pytest.raises(TaclError, match=f"{name} must be at least 1"):
         sample_memory(1, 2, geometry, "clustering")
-    network = Network([0], (3, 2))
+    network = Mlp([0], (3, 2))
     with pytest.raises(TaclError, match=f"{name} must be at least 1"):
-        Memory(GradientStore(GradientPool(network, 1), geometry), geometry, "clustering", 1, "cpu")
+        gradient_memory(network.stored_gradients(1), geometry, "clustering")
 
 
 def test_an_unknown_policy_lists_the_known_ones():
@@ -315,16 +330,59 @@ def test_an_unknown_policy_lists_the_known_ones():
 
 def test_a_policy_of_the_user_is_found_by_name(monkeypatch):
     """The register is open: a rule that always takes the first place."""
+    monkeypatch.setattr(policies, "POLICIES", dict(POLICIES))
 
-    def first(geometry, added, pool, distances, uniform):
-        return Placement(pool * geometry.clusters, torch.zeros_like(pool), None)
+    @register_policy("first")
+    def first(arrival):
+        return Placement(arrival.pool * arrival.geometry.clusters, torch.zeros_like(arrival.pool), None)
 
-    monkeypatch.setitem(POLICIES, "first", first)
     memory = sample_memory(2, 1, Geometry(1, 2, 2), "first")
     zero = torch.zeros(2, dtype=torch.int64)
     for value in (1.0, 2.0):
         memory.add((torch.full((2, 1), value), zero), zero, torch.zeros(2))
     assert memory.store.x[:, 0].tolist() == [[2.0], [2.0]]
+
+
+def test_a_policy_sees_the_newcomer_the_members_and_their_labels(monkeypatch):
+    """Herding- and GSS-like rules need them: here a newcomer takes the place of the member that is most unlike it."""
+    monkeypatch.setattr(policies, "POLICIES", dict(POLICIES))
+    seen = []
+
+    @register_policy("unlike")
+    def unlike(arrival):
+        far = (arrival.members.x - arrival.item.x.unsqueeze(1)).square().sum(2)
+        seen.append((arrival.item.y.tolist(), arrival.members.y.tolist(), arrival.filled.tolist()))
+        return arrival.into_pool(torch.where(arrival.filled.all(1), far.argmax(1), arrival.before()))
+
+    memory, zero = sample_memory(1, 1, Geometry(1, 3, 1), "unlike"), torch.zeros(1, dtype=torch.int64)
+    for value, label in ((1.0, 4), (9.0, 5), (2.0, 6), (3.0, 7)):
+        memory.add((torch.tensor([[value]]), torch.tensor([label])), zero, torch.zeros(1))
+    assert memory.store.x.flatten().tolist() == [1.0, 3.0, 2.0]
+    assert seen[-1] == ([7], [[4, 5, 6]], [[True, True, True]])
+
+
+def test_a_name_of_a_policy_means_one_thing(monkeypatch):
+    monkeypatch.setattr(policies, "POLICIES", dict(POLICIES))
+    with pytest.raises(TaclError, match=r"the memory policy 'fifo' is registered already; choose another name\."):
+        register_policy("fifo")(lambda arrival: None)
+    assert register_policy("fifo")(POLICIES["fifo"]) is POLICIES["fifo"]  # a cell that is run again
+
+
+def test_what_else_is_stored_with_a_sample_comes_back_with_it():
+    """Logits beside x and y, as DER++ wants them; a newcomer that is turned away leaves all three alone."""
+    rng = np.random.default_rng(0)
+    memory = sample_memory(2, 1, Geometry(1, 1, 2), "reservoir", logits=(3,))
+    zero = torch.zeros(2, dtype=torch.int64)
+    for step in range(12):
+        x, logits = torch.full((2, 1), float(step)), torch.full((2, 3), 10.0 * step)
+        memory.add(Sample(x, zero + step, {"logits": logits}), zero, torch.from_numpy(rng.random(2)).float())
+    samples = memory.members
+    assert torch.equal(samples.fields["logits"], 10 * samples.x.expand(-1, -1, 3))
+    assert torch.equal(samples.y, samples.x.squeeze(2).long())
+    reference = samples.at(torch.tensor([[1], [0]]), torch.ones(2, 1))
+    assert torch.equal(reference.field("logits")[:, 0], 10 * reference.x[:, 0].expand(-1, 3))
+    with pytest.raises(TaclError, match="a stored sample has x, y, logits; given were x, y"):
+        memory.add((x, zero), zero, torch.zeros(2))
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))

@@ -16,7 +16,7 @@ from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import SPLITS, make_tasks
 from tacl_lib.core.training import train
 from tacl_lib.data import Dataset
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 
 SEEDS = (0, 4, 9, 2, 11)
@@ -259,7 +259,7 @@ def test_a_learner_is_given_samples_and_labels_and_nothing_else(experiment):
             calls.append((arguments, named))
             return Step(torch.zeros(2))
 
-    train(Spy(Network(tasks.seeds, (tasks.features, tasks.classes))), stream, progress=False)
+    train(Spy(Mlp(tasks.seeds, (tasks.features, tasks.classes))), stream, progress=False)
     batches = [batch for epoch in stream.epochs for batch in stream.batches(epoch)]
     assert len(calls) == len(batches) == stream.steps
     for (arguments, named), batch in zip(calls, batches, strict=True):

@@ -27,7 +27,7 @@ from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
 from tacl_lib.core.training import train
 from tacl_lib.data import Dataset
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 from tacl_lib.runs import RunSpec, run
@@ -42,7 +42,6 @@ SMALL = {
     "ogd": {"rate": 0.1, "samples_per_task": 4},
     "ta_ogd": {"rate": 0.1, "clusters": 4, "cluster_size": 3},
     "bgd": {"passes": 2, "std_init": 0.1},
-    "bgd_local": {"passes": 2, "std_init": 0.1},
 }
 AGNOSTIC = [name for name in SMALL if not issubclass(LEARNERS[name], TaskAwareLearner)]
 AWARE = [name for name in SMALL if name not in AGNOSTIC]
@@ -65,7 +64,7 @@ def make(name="ta_agem", *, split="class", experiment="disjoint", seeds=SEEDS, e
     """A learner and a stream: 5 (class) or 3 tasks of a few batches of 5."""
     tasks = make_tasks(dataset(), split, seeds, task_count=3)
     stream = Stream(tasks, experiment, batch_size=5, epochs=epochs)
-    network = Network(tasks.seeds, (tasks.features, 6, tasks.classes))
+    network = Mlp(tasks.seeds, (tasks.features, 6, tasks.classes))
     return make_learner(name, network, **(SMALL[name] | changes)), stream
 
 
@@ -141,15 +140,18 @@ def test_every_learner_is_tested_here():
 def test_record_tells_what_happened(name, experiment, tested):
     """Every column against what a spy saw, and accuracy computed anew from the weights that were tested."""
     learner, stream = make(name, experiment=experiment)
-    said, weights, original = watch(learner), [], learner.tested
-
-    def tested_network():
-        weights.append([learner.network.vector(run).double().numpy() for run in range(3)] if original() else None)
-        return learner.network
-
-    learner.tested = tested_network
-    records = quiet(learner, stream, tested=tested, info={"mine": 1})
+    said, at_tests, original = watch(learner), [], learner.network.accuracy
     tasks, plan = stream.tasks, stream.epochs
+
+    def accuracy(x, y):
+        at_tests.append([learner.network.vector(run).double().numpy() for run in range(3)])
+        return original(x, y)
+
+    learner.network.accuracy = accuracy
+    records = quiet(learner, stream, tested=tested, info={"mine": 1})
+    last_tests = np.cumsum([tasks.count if tested == "all" else len(epoch.seen) for epoch in plan])
+    weights = [at_tests[number - 1] for number in last_tests]
+    assert len(at_tests) == last_tests[-1]
     assert [record.seed for record in records] == list(SEEDS)
     assert len(said) == stream.steps
     for place, record in enumerate(records):
@@ -287,7 +289,7 @@ def test_a_task_with_fewer_samples_than_asked_for_gives_all():
     learner, stream = make("agem", samples_per_task=1000)
     records = quiet(learner, stream)
     assert records[0].memory[-1].tolist() == [stream.tasks.train.size(task) for task in range(5)]
-    assert learner.memory_x.shape[1] == 110
+    assert learner.samples.capacity == 110
 
 
 def test_only_task_aware_learners_are_told():
@@ -304,7 +306,7 @@ def test_only_task_aware_learners_are_told():
             pytest.fail("a task-agnostic learner was told that a task ended")
 
     _, stream = make()
-    quiet(Curious(Network(SEEDS, (16, 6, 2))), stream)
+    quiet(Curious(Mlp(SEEDS, (16, 6, 2))), stream)
 
 
 @pytest.mark.parametrize("name", AWARE)
@@ -324,7 +326,7 @@ def test_a_trained_learner_can_be_used_outside_of_the_loop(name):
         learner.end_task(batch.x, batch.y)
     for _ in range(3):
         learner.step(batch.x, batch.y)
-    assert not torch.equal(learner.tested().flat, trained)
+    assert not torch.equal(learner.network.flat, trained)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -335,9 +337,9 @@ def test_a_learner_can_be_used_after_an_interruption(name):
     send_before(learner, stream.steps - 2, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         quiet(learner, stream)
-    trained = learner.tested().flat.clone()
+    trained = learner.network.flat.clone()
     learner.step(batch.x, batch.y)
-    assert not torch.equal(learner.tested().flat, trained)
+    assert not torch.equal(learner.network.flat, trained)
 
 
 def _tensors(state):
@@ -364,7 +366,7 @@ def test_a_learner_of_the_users_may_use_autograd():
             return Step(losses.detach().mean(1))
 
     plain, stream = make("sgd")
-    own = Autograd(Network(plain.network.seeds, plain.network.sizes), rate=plain.rate)
+    own = Autograd(Mlp(plain.network.seeds, plain.network.sizes), rate=plain.rate)
     quiet(plain, stream)
     quiet(own, stream)
     assert torch.allclose(own.network.flat, plain.network.flat, atol=1e-6)
@@ -539,14 +541,15 @@ def test_signal_handlers_are_given_back():
 def test_a_signal_during_the_last_test_is_not_lost(tmp_path):
     """After the last step there is no other step that would notice it; a sweep of runs must stop nevertheless."""
     learner, stream = make("sgd", epochs=1)
-    original, tests = learner.tested, count(1)
+    original, tests = learner.network.accuracy, count(1)
+    last = sum(len(epoch.seen) for epoch in stream.epochs)
 
-    def tested():
-        if next(tests) == len(stream.epochs):
+    def accuracy(x, y):
+        if next(tests) == last:
             signal.raise_signal(signal.SIGINT)
-        return original()
+        return original(x, y)
 
-    learner.tested = tested
+    learner.network.accuracy = accuracy
     with pytest.raises(KeyboardInterrupt):
         quiet(learner, stream, checkpoint=tmp_path / "training.pt")
     again, stream = make("sgd", epochs=1)
@@ -585,7 +588,7 @@ def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(tmp_path):
     file = tmp_path / "training.pt"
     stopped_at(5, file)
     content = torch.load(file, weights_only=True)
-    del content["state"]["learner"]["pool"]
+    del content["state"]["learner"]["memory"]
     torch.save(content, file)
     learner, stream = make(epochs=3)
     with pytest.raises(TaclError, match="of another version of the kit or of other settings; delete it") as caught:
@@ -773,8 +776,8 @@ def test_a_diverged_run_leaves_the_others_alone(name, value, tmp_path):
     learner, stream = make(name)
 
     def act(step, x, y):
-        if step == 12:
-            for weight in learner.network.weights:
+        if step == 12:  # the bare layers: whoever looks at the network's weights has it pay what it owes
+            for weight in learner.network._layers.weights:
                 weight[1] = value
 
     on_step(learner, act)
@@ -817,7 +820,7 @@ def test_the_last_good_checkpoint_is_good(tmp_path):
         records = quiet(learner, stream, checkpoint=tmp_path / "training.pt", checkpoint_seconds=0)
     assert records[1].diverged_at in (12, 13)
     state = torch.load(tmp_path / "training.seed8-last-good.pt", weights_only=True)["state"]
-    assert torch.isfinite(state["learner"]["weights"]).all()
+    assert torch.isfinite(state["learner"]["network"]["weights"]).all()
 
 
 def test_divergence_is_remembered_by_a_checkpoint(tmp_path):
@@ -872,11 +875,11 @@ def test_bad_input():
         quiet(learner, stream, tested="some")
     one_sentence(caught)
     with pytest.raises(TaclError, match="seeds"):
-        quiet(make_learner("sgd", Network((0, 1), (16, 2))), stream)
+        quiet(make_learner("sgd", Mlp((0, 1), (16, 2))), stream)
     with pytest.raises(TaclError, match="features"):
-        quiet(make_learner("sgd", Network(SEEDS, (17, 2))), stream)
+        quiet(make_learner("sgd", Mlp(SEEDS, (17, 2))), stream)
     with pytest.raises(TaclError, match="classes"):
-        quiet(make_learner("sgd", Network(SEEDS, (16, 10))), stream)
+        quiet(make_learner("sgd", Mlp(SEEDS, (16, 10))), stream)
 
 
 # --- records in files -----------------------------------------------------------------------------------------

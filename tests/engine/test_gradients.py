@@ -5,13 +5,14 @@ import copy
 import numpy as np
 import pytest
 import torch
+from candidates import candidate_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacl_lib.core.learners.ogd import ogd_step
 from tacl_lib.engine import gradients
 from tacl_lib.engine.gradient_pool import TOLERANCE, GradientPool
-from tacl_lib.engine.network import Gradient, Network
+from tacl_lib.engine.gradients import Gradient
+from tacl_lib.engine.layers import Layers
 
 SIZES = (9, 6, 5, 4)
 SEEDS = (3, 14)
@@ -42,7 +43,7 @@ def make_batch(rng, count, runs=2, sizes=SIZES):
 
 def make_pool(rng, members, capacity=None):
     """A pool with model gradients of random samples at the first places."""
-    network = Network(SEEDS, SIZES, "torch")
+    network = Layers(SEEDS, SIZES, "torch")
     pool = GradientPool(network, 0 if capacity is None else capacity)
     found = network.model_gradient(*make_batch(rng, members))
     if capacity is None:
@@ -50,7 +51,7 @@ def make_pool(rng, members, capacity=None):
         return pool
     for place in range(members):
         one = Gradient(*([t[:, place : place + 1] for t in part] for part in found))
-        pool.put(torch.full((len(SEEDS),), place), pool.candidate(one))
+        pool.put(torch.full((len(SEEDS),), place), candidate_of(pool, one))
     return pool
 
 
@@ -59,7 +60,7 @@ def effective(pool):
     other = copy.deepcopy(pool)
     other.settle()
     assert not other.owed.any()
-    return vectors(other.network)
+    return vectors(other.layers)
 
 
 # ---- the algebra
@@ -90,9 +91,7 @@ def test_products_dot_scaled_split_and_dense_are_those_of_vectors(shape):
     exact = gradients.products(left, right, torch.float64)
     torch.testing.assert_close(exact / scale, expected / scale, atol=1e-14, rtol=0)
 
-    torch.testing.assert_close(
-        gradients.dot(left, right).double() / scale, expected.sum((1, 2)) / scale, atol=1e-5, rtol=0
-    )
+    torch.testing.assert_close(left.dot(right).double() / scale, expected.sum((1, 2)) / scale, atol=1e-5, rtol=0)
     torch.testing.assert_close(gradients.dense(left).double(), u.sum(1), atol=1e-4, rtol=1e-5)
     some = torch.arange(runs - 1, -1, -2)
     torch.testing.assert_close(gradients.dense(gradients.of_runs(left, some)), gradients.dense(left)[some])
@@ -103,6 +102,14 @@ def test_products_dot_scaled_split_and_dense_are_those_of_vectors(shape):
         )
     assert torch.equal(dense_terms(left), u)  # scaled() made something new
 
+    for factor in (-0.5, torch.from_numpy(rng.standard_normal(runs)).float()):
+        expected = u.sum(1) - torch.as_tensor(factor).double().reshape(-1, 1) * v.sum(1)
+        found = gradients.dense(left - factor * right).double()
+        torch.testing.assert_close(found / scale, expected / scale, atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        gradients.dense(left + right).double() / scale, (u.sum(1) + v.sum(1)) / scale, atol=1e-5, rtol=0
+    )
+
     for count in range(n + 1):
         first, others = gradients.terms(left, 0, count), gradients.terms(left, count)
         assert torch.equal(dense_terms(first), u[:, :count])
@@ -111,7 +118,7 @@ def test_products_dot_scaled_split_and_dense_are_those_of_vectors(shape):
 
 def test_dense_has_the_order_of_network_vector():
     rng = np.random.default_rng(0)
-    network = Network(SEEDS, SIZES, "torch")
+    network = Layers(SEEDS, SIZES, "torch")
     _, gradient = network.loss_gradient(*make_batch(rng, 5))
     before = vectors(network)
     network.add(gradient, -1.0)
@@ -126,7 +133,7 @@ def test_dense_has_the_order_of_network_vector():
 def test_coefficients_are_least_squares(seed, capacity):
     rng = np.random.default_rng(seed)
     pool = make_pool(rng, 8, capacity)
-    _, gradient, overlap = pool.loss_gradient(*make_batch(rng, 6))
+    _, (gradient, overlap) = pool.loss_gradient(*make_batch(rng, 6))
     coefficients = pool.coefficients(overlap)
     assert coefficients.shape == (2, capacity or 8)
     assert not coefficients[:, 8:].any()  # empty places take no part
@@ -145,9 +152,9 @@ def worst_overlap(pool, rng):
     """Of one OGD step: the largest |⟨update, u⟩| / (|u||g|) over the members u of the pool."""
     before = effective(pool)
     x, y = make_batch(rng, 6)
-    _, gradient, _ = pool.loss_gradient(x, y)
-    g = dense_terms(gradient).sum(1)
-    ogd_step(pool, None, 1.0, x, y)
+    _, found = pool.loss_gradient(x, y)
+    g = dense_terms(found.gradient).sum(1)
+    pool.project(found).add_to(pool.layers, torch.full((2,), -1.0))
     update = effective(pool) - before
     members = dense_terms(pool.members)
     lengths = (members.norm(dim=2) * g.norm(dim=1, keepdim=True)).clamp(min=1e-30)  # empty places hold zeros
@@ -212,7 +219,7 @@ def replace_by_near_copies(pool, rng, apart, times):
             [a[:, source : source + 1] + apart * b for a, b in zip(*part, strict=True)]
             for part in zip(pool.members, noise, strict=True)
         ]
-        pool.put(torch.tensor([place, place]), pool.candidate(Gradient(*near)))
+        pool.put(torch.tensor([place, place]), candidate_of(pool, Gradient(*near)))
 
 
 @pytest.mark.parametrize("apart", [0.0, *APART])
@@ -225,9 +232,9 @@ def test_replaced_members_may_depend_on_each_other(apart):
         rng = np.random.default_rng(seed)
         pool = make_pool(rng, 12)
         replace_by_near_copies(pool, rng, apart, 60)
-        fresh = GradientPool(pool.network, 0)
+        fresh = GradientPool(pool.layers, 0)
         fresh.extend(pool.members)
-        _, gradient, overlap = pool.loss_gradient(*make_batch(rng, 6))
+        _, (gradient, overlap) = pool.loss_gradient(*make_batch(rng, 6))
         g, members = dense_terms(gradient).sum(1), dense_terms(pool.members)
         left, expected = (g - (p.coefficients(overlap).double().unsqueeze(2) * members).sum(1) for p in (pool, fresh))
         assert (left.norm(dim=1) < 1.001 * g.norm(dim=1)).all()
@@ -252,20 +259,19 @@ def test_owed_weights_behave_like_settled_ones():
     pool.owe(torch.from_numpy(0.1 * rng.standard_normal((2, 6))).float())
     settled = copy.deepcopy(pool)
     settled.settle()
-    assert (vectors(settled.network) - vectors(pool.network)).abs().max() > 0.01  # something was owed
+    assert (vectors(settled.layers) - vectors(pool.layers)).abs().max() > 0.01  # something was owed
     x, y = make_batch(rng, 5)
-    losses, gradient, overlap = pool.loss_gradient(x, y)
-    plain_losses, plain = settled.network.loss_gradient(x, y)
+    losses, (gradient, overlap) = pool.loss_gradient(x, y)
+    plain_losses, plain = settled.layers.loss_gradient(x, y)
     torch.testing.assert_close(losses, plain_losses, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(dense_terms(gradient), dense_terms(plain), rtol=1e-4, atol=1e-5)
     expected = gradients.products(plain, pool.members).sum(1)
     torch.testing.assert_close(overlap, expected, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(
-        dense_terms(pool.model_gradient(x, y)),
-        dense_terms(settled.network.model_gradient(x, y)),
-        rtol=1e-4,
-        atol=1e-5,
-    )
+    candidate = pool.candidate(x[:, :1], y[:, :1])
+    plain = settled.layers.model_gradient(x[:, :1], y[:, :1])
+    torch.testing.assert_close(dense_terms(candidate.gradient), dense_terms(plain), rtol=1e-4, atol=1e-5)
+    expected = gradients.products(plain, pool.members, torch.float64).squeeze(1)
+    torch.testing.assert_close(candidate.along, expected, rtol=1e-4, atol=1e-5)
 
 
 actions = st.lists(
@@ -286,7 +292,7 @@ def test_the_books_are_right_after_any_sequence(sequence, seed):
     """Dense bookkeeping: weights change when something is owed, and by nothing else that a pool does."""
     rng = np.random.default_rng(seed)
     pool = make_pool(rng, 2, capacity=4)
-    true = vectors(pool.network)
+    true = vectors(pool.layers)
     members = dense_terms(pool.members)
     for action, place_a, place_b, kept_a, kept_b in sequence:
         if action == "owe":
@@ -302,7 +308,7 @@ def test_the_books_are_right_after_any_sequence(sequence, seed):
         else:
             new = make_gradient(rng, 2, SIZES, 1)
             kept = torch.tensor([kept_a, kept_b]) if action == "maybe" else None
-            pool.put(torch.tensor([place_a, place_b]), pool.candidate(new), kept)
+            pool.put(torch.tensor([place_a, place_b]), candidate_of(pool, new), kept)
             for run, place in enumerate((place_a, place_b)):
                 if kept is None or kept[run]:
                     members[run, place] = dense_terms(new)[run, 0]
@@ -316,7 +322,7 @@ def test_a_member_that_was_turned_away_changes_nothing():
     pool = make_pool(rng, 4)
     pool.owe(torch.from_numpy(rng.standard_normal((2, 4))).float())
     before, members, gram = effective(pool), dense_terms(pool.members), pool.gram.clone()
-    pool.put(torch.tensor([1, 3]), pool.candidate(make_gradient(rng, 2, SIZES, 1)), torch.tensor([False, False]))
+    pool.put(torch.tensor([1, 3]), candidate_of(pool, make_gradient(rng, 2, SIZES, 1)), torch.tensor([False, False]))
     assert torch.equal(dense_terms(pool.members), members)
     assert torch.equal(pool.gram, gram)
     torch.testing.assert_close(effective(pool), before, atol=1e-6, rtol=0)
@@ -326,7 +332,7 @@ def test_put_pays_only_the_place_that_is_taken():
     rng = np.random.default_rng(2)
     pool = make_pool(rng, 4)
     pool.owe(torch.ones(2, 4))
-    pool.put(torch.tensor([1, 3]), pool.candidate(make_gradient(rng, 2, SIZES, 1)))
+    pool.put(torch.tensor([1, 3]), candidate_of(pool, make_gradient(rng, 2, SIZES, 1)))
     assert pool.owed.tolist() == [[1, 0, 1, 1], [1, 1, 1, 0]]
 
 
@@ -337,10 +343,10 @@ def test_gram_matrix_and_its_factor_stay_right_through_many_puts():
     overlap = torch.from_numpy(rng.standard_normal((2, 6))).float()
     for _ in range(100):
         pool.coefficients(overlap)  # makes the factor that the next put must drop
-        pool.put(torch.from_numpy(rng.integers(0, 6, 2)), pool.candidate(make_gradient(rng, 2, SIZES, 1)))
+        pool.put(torch.from_numpy(rng.integers(0, 6, 2)), candidate_of(pool, make_gradient(rng, 2, SIZES, 1)))
     expected = gradients.products(pool.members, pool.members, torch.float64)
     torch.testing.assert_close(pool.gram, expected, rtol=1e-13, atol=0)
-    fresh = GradientPool(pool.network, 0)
+    fresh = GradientPool(pool.layers, 0)
     fresh.extend(pool.members)
     torch.testing.assert_close(pool.coefficients(overlap), fresh.coefficients(overlap), rtol=1e-6, atol=0)
 
@@ -349,7 +355,7 @@ def test_state_round_trip_keeps_the_books():
     rng = np.random.default_rng(4)
     pool = make_pool(rng, 4)
     pool.owe(torch.from_numpy(rng.standard_normal((2, 4))).float())
-    other = GradientPool(copy.deepcopy(pool.network), 0)
+    other = GradientPool(copy.deepcopy(pool.layers), 0)
     other.load_state(copy.deepcopy(pool.state()))
     assert other.capacity == 4
     x, y = make_batch(rng, 5)

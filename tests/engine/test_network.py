@@ -10,7 +10,9 @@ from oracles import models
 from scipy.stats import ks_2samp, kstest
 from torch import nn
 
-from tacl_lib.engine.network import INITIALISATIONS, Gradient, Network
+from tacl_lib.engine.gradients import Gradient
+from tacl_lib.engine.layers import INITIALISATIONS
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 
 SEEDS = (3, 14, 15)
@@ -43,7 +45,7 @@ def batch(sizes, count=7, runs=3, seed=0):
 
 def network_with_bias(sizes, seeds=SEEDS):
     """The "torch" initialisation: biases are not zero, so that a test sees them."""
-    return Network(seeds, sizes, "torch")
+    return Mlp(seeds, sizes, "torch")
 
 
 def message_of(call, *words):
@@ -158,7 +160,7 @@ def test_each_run_of_a_stack_is_that_run_alone():
 def test_first_weights_have_the_distribution_of_torch(initialisation):
     """Against torch's own initialisers, by a Kolmogorov-Smirnov test on 20,000 weights."""
     width_in, width_out = 200, 100
-    network = Network([5], (width_in, width_out), initialisation)
+    network = Mlp([5], (width_in, width_out), initialisation)
     weight, bias = network.weights[0][0], network.biases[0][0, 0]
     torch.manual_seed(0)
     linear = nn.Linear(width_in, width_out)
@@ -184,7 +186,7 @@ def test_first_weights_have_the_distribution_of_torch(initialisation):
 
 
 def test_first_weights_depend_on_seed_and_layer_only():
-    stack = Network([1, 2, 1], (4, 4, 4))
+    stack = Mlp([1, 2, 1], (4, 4, 4))
     assert torch.equal(stack.vector(0), stack.vector(2))
     assert not torch.equal(stack.weights[0][0], stack.weights[0][1])
     assert not torch.equal(stack.weights[0][0], stack.weights[1][0])  # same shape, another layer
@@ -259,7 +261,7 @@ def test_accuracy_is_one_on_its_own_answers():
 
 @pytest.mark.parametrize("shape", [(3, 7), (3, 7, 5), (2, 7, 6), (1, 7, 6), (3, 7, 6, 1)])
 def test_samples_of_a_wrong_shape_are_refused(shape):
-    network = Network(SEEDS, (6, 3))
+    network = Mlp(SEEDS, (6, 3))
     y = torch.zeros(3, 7, dtype=torch.int64)
     message = message_of(lambda: network.forward(torch.zeros(shape)), "samples", "3 runs", "6 features")
     assert str(list(shape)) in message
@@ -270,7 +272,7 @@ def test_samples_of_a_wrong_shape_are_refused(shape):
 @pytest.mark.parametrize("gradient", ["loss_gradient", "model_gradient"])
 @pytest.mark.parametrize("label", [-1, 3, 100])
 def test_labels_out_of_range_are_refused(gradient, label):
-    network = Network(SEEDS, (6, 3))
+    network = Mlp(SEEDS, (6, 3))
     x, y = batch((6, 3))
     y[1, 2] = label
     message_of(lambda: getattr(network, gradient)(x, y), "labels", "0 to 2", label)
@@ -280,19 +282,19 @@ def test_labels_out_of_range_are_refused(gradient, label):
 @pytest.mark.parametrize("shape", [(3, 6), (3, 8), (1, 7), (4, 7), (7,), (3, 7, 1)], ids=str)
 def test_labels_of_a_wrong_shape_are_refused(gradient, shape):
     """Fewer labels than samples would be silently wrong: the gather of torch takes a smaller index."""
-    network = Network(SEEDS, (6, 3))
+    network = Mlp(SEEDS, (6, 3))
     x, _ = batch((6, 3))
     message_of(lambda: getattr(network, gradient)(x, torch.zeros(shape, dtype=torch.int64)), "labels", "shape")
 
 
 def test_labels_that_are_not_integers_are_refused():
-    network = Network(SEEDS, (6, 3))
+    network = Mlp(SEEDS, (6, 3))
     x, y = batch((6, 3))
     message_of(lambda: network.loss_gradient(x, y.float()), "labels")
 
 
 def test_accuracy_refuses_shapes_that_do_not_fit():
-    network = Network(SEEDS, (6, 3))
+    network = Mlp(SEEDS, (6, 3))
     x, y = batch((6, 3))
     message_of(lambda: network.accuracy(x[:, :, :5], y), "samples")
     message_of(lambda: network.accuracy(x[:2], y[:2]), "samples")
@@ -301,16 +303,16 @@ def test_accuracy_refuses_shapes_that_do_not_fit():
 
 
 def test_unknown_initialisation_lists_the_known_ones():
-    message_of(lambda: Network([0], (4, 3), "xavier"), "initialisation", "'xavier'", *INITIALISATIONS)
+    message_of(lambda: Mlp([0], (4, 3), "xavier"), "initialisation", "'xavier'", *INITIALISATIONS)
 
 
 @pytest.mark.parametrize("sizes", [(), (4,), (4, 0), (0, 3), (4, -2, 3)], ids=str)
 def test_silly_sizes_are_refused(sizes):
-    message_of(lambda: Network([0], sizes), "sizes", sizes)
+    message_of(lambda: Mlp([0], sizes), "sizes", sizes)
 
 
 def test_a_stack_of_no_runs_is_refused():
-    message_of(lambda: Network([], (4, 3)), "seed")
+    message_of(lambda: Mlp([], (4, 3)), "seed")
 
 
 def test_gradient_is_a_pair_of_lists():

@@ -11,7 +11,8 @@ from scipy import stats
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine import philox
 from tacl_lib.engine.compiled_noise import CompiledNoise
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.layers import Layers
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.noisy_weights import NoisyWeights, noise_for
 
 words32 = st.integers(0, 2**32 - 1)
@@ -92,7 +93,7 @@ def batch(runs, count=12, seed=0):
 
 def expectations(kind, seeds=(3, 14), step=9, passes=3, given=None):
     """The three sums for networks with these seeds: losses ``[R]``, and the others as views ``[R, …]``."""
-    network = Network(seeds, SIZES, "torch")
+    network = Mlp(seeds, SIZES, "torch")
     noise = kind(seeds)
     noise.begin(step)
     x, y = batch(len(seeds)) if given is None else given
@@ -103,7 +104,7 @@ def expectations(kind, seeds=(3, 14), step=9, passes=3, given=None):
 @KINDS
 @pytest.mark.parametrize("count", [1, 3, 10, 12, 21])
 def test_without_spread_the_sums_are_passes_times_the_gradient(kind, count):
-    network = Network((3, 14), SIZES, "torch")
+    network = Mlp((3, 14), SIZES, "torch")
     std, noise, (x, y) = torch.zeros_like(network.flat), kind((3, 14)), batch(2, count)
     loss, g, _ = noise.expectations(network, std, x, y, 0.5, 4)
     weights = [w.detach().clone().requires_grad_() for w in (*network.weights, *network.biases)]
@@ -144,8 +145,8 @@ SMALL = (5, 2, 2)
 
 def samples(kind, x, y, runs=10_000, passes=2):
     """Losses, sums of g and of g ε of many equal networks, each with noise of its own: ``[runs, 1 + 2p]``."""
-    first = Network((1,), SMALL, "torch")
-    network = Network.over(
+    first = Mlp((1,), SMALL, "torch")
+    network = Layers.over(
         torch.cat([v.repeat(runs, 1, 1).flatten() for v in first.views(first.flat)]), range(runs), SMALL
     )
     spreads = [torch.linspace(0.4, 0.9, v.numel()).repeat(runs) for v in first.views(first.flat)]
@@ -176,7 +177,7 @@ def test_inputs_that_stay_the_same_need_less_noise_for_the_same_distribution(sti
 
 
 def test_a_cpu_has_compiled_noise():
-    assert type(noise_for(Network((1,), (4, 3)))) is CompiledNoise
+    assert type(noise_for(Mlp((1,), (4, 3)))) is CompiledNoise
 
 
 def test_keys_of_runs_differ():

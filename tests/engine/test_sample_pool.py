@@ -6,10 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacl_lib.core.learners.reference import pool_pays
+from tacl_lib.core.memory import Samples
 from tacl_lib.engine import sample_pool
-from tacl_lib.engine.network import Gradient, Network
-from tacl_lib.engine.sample_pool import SamplePool
+from tacl_lib.engine.gradients import Gradient
+from tacl_lib.engine.layers import Layers
+from tacl_lib.engine.sample_pool import SamplePool, pool_pays
 
 SEEDS, SIZES, CAPACITY = (2, 5), (6, 4, 3), 5
 RUNS = len(SEEDS)
@@ -29,9 +30,9 @@ def first_layer(weight, bias, x):
 def test_it_follows_all_changes(events, seed):
     """Steps along batches, steps along stored samples that are only owed, replacements: against float64 weights."""
     rng = np.random.default_rng(seed)
-    network, x = Network(SEEDS, SIZES), tensor(rng, RUNS, CAPACITY, SIZES[0])
+    network, x = Layers(SEEDS, SIZES), tensor(rng, RUNS, CAPACITY, SIZES[0])
     weight, bias = network.weights[0].double(), network.biases[0].double()
-    pool = SamplePool(network, x)
+    pool = SamplePool(network, Samples(x, torch.zeros(RUNS, CAPACITY, dtype=torch.int64)))
     for event in events:
         if event == "batch":
             z, delta = tensor(rng, RUNS, 3, SIZES[0]), tensor(rng, RUNS, 3, SIZES[1])
@@ -50,9 +51,9 @@ def test_it_follows_all_changes(events, seed):
             bias[runs] += scaled.sum(1, keepdim=True)
         elif event == "replace":
             place = torch.from_numpy(rng.integers(0, CAPACITY, RUNS))
-            pool.leave(place)
+            pool.before_replacing(place)
             x[torch.arange(RUNS), place] = tensor(rng, RUNS, SIZES[0])
-            pool.enter(place)
+            pool.after_replacing(place)
         else:
             pool.settle()
             assert (pool.owed == 0).all()
@@ -70,8 +71,8 @@ def test_it_follows_all_changes(events, seed):
 def test_rounding_is_swept_out_now_and_then(monkeypatch):
     monkeypatch.setattr(sample_pool, "RENEWAL", 4)
     rng = np.random.default_rng(0)
-    network, x = Network(SEEDS, SIZES), tensor(rng, RUNS, CAPACITY, SIZES[0])
-    pool = SamplePool(network, x)
+    network, x = Layers(SEEDS, SIZES), tensor(rng, RUNS, CAPACITY, SIZES[0])
+    pool = SamplePool(network, Samples(x, torch.zeros(RUNS, CAPACITY, dtype=torch.int64)))
     exact = pool.out.clone()
     pool.out += 1.0  # stands for what rounding would do in the long run
     nothing = torch.zeros(RUNS, 1, CAPACITY), torch.zeros(RUNS, 1, SIZES[1])
@@ -85,4 +86,4 @@ def test_rounding_is_swept_out_now_and_then(monkeypatch):
 @pytest.mark.parametrize(("samples", "pays"), [(0, False), (10, False), (124, False), (125, True), (256, True)])
 def test_a_pool_pays_for_many_samples_only(samples, pays):
     """199,210 parameters, 1,594 numbers a sample: from 125 samples on a formed gradient is cheaper than all pairs."""
-    assert pool_pays(Network((0,), (784, 200, 200, 10)), samples) is pays
+    assert pool_pays(Layers((0,), (784, 200, 200, 10)), samples) is pays

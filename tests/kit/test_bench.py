@@ -11,7 +11,7 @@ from bench.__main__ import main
 from bench.contenders import PlainBgd, PlainSgd, set_parameters
 
 from tacl_lib.core.learners import make_learner
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.noisy_weights import NoisyWeights
 from tacl_lib.errors import TaclError
 from tacl_lib.paper import engine_speed
@@ -56,7 +56,7 @@ def one_run(network):
 
 
 def parameters(model):
-    """As `Network.vector`: weights ``[in, out]`` of every layer, then biases."""
+    """As `Mlp.vector`: weights ``[in, out]`` of every layer, then biases."""
     found = list(model.parameters())
     return torch.cat([weight.T.flatten() for weight in found[::2]] + [bias.flatten() for bias in found[1::2]]).detach()
 
@@ -66,7 +66,7 @@ def batches(count=4):
 
 
 def test_the_plain_sgd_makes_the_steps_of_the_learner():
-    network, plain = Network((3,), SIZES), PlainSgd(SIZES, rate=0.1)
+    network, plain = Mlp((3,), SIZES), PlainSgd(SIZES, rate=0.1)
     set_parameters(plain.model, *one_run(network))
     learner = make_learner("sgd", network, rate=0.1)
     for x, y in batches():
@@ -76,7 +76,7 @@ def test_the_plain_sgd_makes_the_steps_of_the_learner():
 
 
 def test_the_plain_bgd_makes_the_steps_of_the_learner():
-    network, plain = Network((3,), SIZES), PlainBgd(SIZES, passes=2)
+    network, plain = Mlp((3,), SIZES), PlainBgd(SIZES, passes=2)
     set_parameters(plain.model, *one_run(network))
     plain.means = [parameter.detach().clone() for parameter in plain.parameters]
     learner = make_learner("bgd", network, passes=2)
@@ -92,7 +92,7 @@ def test_the_plain_bgd_makes_the_steps_of_the_learner():
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_the_dense_projection_makes_the_steps_of_the_pool(replace):
-    network = Network((3,), SIZES)
+    network = Mlp((3,), SIZES)
     learner = make_learner("ogd", network, rate=0.1, adapt_rate=False)
     learner.end_task(*rows.made_batches(runs=1, batch=5, count=1, features=SIZES[0])[0])
     plain = rows.dense_twin(learner, rate=0.1, replace=replace)
@@ -100,9 +100,8 @@ def test_the_dense_projection_makes_the_steps_of_the_pool(replace):
         learner.step(x, y)
         plain.step(x[0], y[0])
         if replace:
-            gradient = learner.pool.model_gradient(x[:, :1], y[:, :1])
-            learner.pool.put(torch.tensor([number]), learner.pool.candidate(gradient))
-    torch.testing.assert_close(parameters(plain.model), learner.tested().vector(0), rtol=1e-4, atol=1e-5)
+            learner.stored.put(torch.tensor([number]), learner.stored.candidate(x[:, :1], y[:, :1]))
+    torch.testing.assert_close(parameters(plain.model), learner.network.vector(0), rtol=1e-4, atol=1e-5)
 
 
 def test_the_table_shows_ratios_first_and_says_whether_they_meet_the_bar(bench):

@@ -364,11 +364,11 @@ def test_agreement_tells_of_missing_seeds_and_incomplete_columns():
 
 
 def test_what_the_paper_does_not_have_stands_beside_it_and_is_not_judged():
-    more = column_of({"bgd_local": [0.9, 0.9], "sgd": [0.8, 0.8]}, dataset="digits")
+    more = column_of({"my_method": [0.9, 0.9], "sgd": [0.8, 0.8]}, dataset="digits")
     cells = make_cells(more)
     own = cells[cells["runs"] > 0]
     assert set(own["dataset"]) == {"digits"}
-    assert set(own["method"]) == {"bgd_local", "sgd"}
+    assert set(own["method"]) == {"my_method", "sgd"}
     assert (own["verdict"] == UNPUBLISHED).all()
     assert own["paper"].isna().all()
     # a whole new column group and a whole new row, so that tables have no holes

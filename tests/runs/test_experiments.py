@@ -12,7 +12,7 @@ from tacl_lib.core.learners import LEARNERS, Learner, make_learner, settings_of
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
 from tacl_lib.data import load
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 from tacl_lib.report.reproduce import Plan
 from tacl_lib.runs import RunSpec, spec, spec_from
@@ -192,7 +192,7 @@ def test_the_paper_profile_has_the_settings_of_the_paper(dataset, method):
 @pytest.mark.parametrize(("outputs", "pools", "clusters"), [(10, 10, 10), (2, 2, 50)])
 def test_the_paper_profile_gives_ta_agem_a_pool_for_each_class(outputs, pools, clusters):
     own = PROFILES["paper"].spec("mnist", "class", "disjoint", "ta_agem").full()["learner_settings"]
-    geometry = make_learner("ta_agem", Network((0,), (4, outputs)), **own).geometry
+    geometry = make_learner("ta_agem", Mlp((0,), (4, outputs)), **own).geometry
     assert (geometry.pools, geometry.clusters, geometry.size) == (pools, clusters, 3)
     assert own["sampling_rate"] == 1.0
     assert own["policy"] == "clustering"

@@ -22,7 +22,7 @@ def perceptron(sizes: Sequence[int]) -> nn.Sequential:
 
 
 def set_parameters(model: nn.Sequential, weights: Sequence[torch.Tensor], biases: Sequence[torch.Tensor]) -> None:
-    """Give a model the parameters of one run of a `Network`: ``[in, out]`` and ``[1, out]`` of each layer."""
+    """Give a model the parameters of one run of an `Mlp`: ``[in, out]`` and ``[1, out]`` of each layer."""
     linear = [layer for layer in model if isinstance(layer, nn.Linear)]
     with torch.no_grad():
         for layer, weight, bias in zip(linear, weights, biases, strict=True):
@@ -31,7 +31,7 @@ def set_parameters(model: nn.Sequential, weights: Sequence[torch.Tensor], biases
 
 
 def in_order_of_model(vectors: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """Rows laid out as `Network.vector` to the order of a model's parameters: layer by layer, ``[out, in]``."""
+    """Rows laid out as `Mlp.vector` to the order of a model's parameters: layer by layer, ``[out, in]``."""
     pairs = list(pairwise(sizes))
     parts = vectors.split([a * b for a, b in pairs] + [b for _, b in pairs], dim=1)
     weights = [part.unflatten(1, pair).mT.flatten(1) for part, pair in zip(parts, pairs, strict=False)]

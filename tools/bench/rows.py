@@ -18,8 +18,8 @@ from tacl_lib.core.memory import policy_named
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
 from tacl_lib.data import Dataset, cache
-from tacl_lib.engine.gradients import dense
-from tacl_lib.engine.network import Gradient, Network
+from tacl_lib.engine.gradients import Gradient, dense
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 
 RUNS, BATCH, SIZES = 5, 10, (784, 200, 200, 10)
@@ -46,7 +46,7 @@ def of_one_run(batches: list[tuple]) -> list[tuple]:
 
 
 def learner_named(name: str, runs: int = RUNS, **settings) -> Learner:
-    return make_learner(name, Network(range(runs), SIZES), **settings)
+    return make_learner(name, Mlp(range(runs), SIZES), **settings)
 
 
 def of_learner(learner: Learner, name: str = "", batches: list[tuple] | None = None) -> Contender:
@@ -92,10 +92,10 @@ def agem(effort: Effort) -> Iterable[dict]:
 
 def dense_twin(learner: Ogd | TaOgd, **settings) -> DenseOgd:
     """The dense projection with the weights and the stored gradients of a learner's first run."""
-    network, members = learner.network, learner.pool.members
+    network, members = learner.network, learner.stored.members
     single = (
         Gradient(*([tensor[:1, i : i + 1] for tensor in part] for part in members))
-        for i in range(learner.pool.capacity)
+        for i in range(learner.stored.capacity)
     )
     stored = in_order_of_model(torch.cat([dense(gradient) for gradient in single]), network.sizes)
     twin = DenseOgd(network.sizes, stored, **settings)
@@ -106,7 +106,7 @@ def dense_twin(learner: Ogd | TaOgd, **settings) -> DenseOgd:
 def ta_ogd(effort: Effort) -> Iterable[dict]:
     learner = learner_named("ta_ogd")
     ours = of_learner(learner)
-    pool, clustering = learner.pool, learner.memory.policy
+    pool, clustering = learner.stored, learner.memory.policy
     learner.memory.policy = policy_named("fifo")  # fills every place, which clustering takes long to do
     ours.block(pool.capacity)
     learner.memory.policy = clustering
@@ -115,7 +115,6 @@ def ta_ogd(effort: Effort) -> Iterable[dict]:
         f"TA-OGD: {int(learner.memory.filled[0].sum())} places filled in turn, then {effort.fill} steps of its own "
         "before the measurement; the dense projection is spared clusters and scheduler."
     )
-    learner.tested()  # pays out what is owed, so that the twin starts from the true weights
     twin = dense_twin(learner)
     plain = stepper("dense", twin.step, of_one_run(made_batches()))
     cells = cells_of(at_each_thread_count([ours, plain], effort), "ta_ogd", "dense")
@@ -136,7 +135,7 @@ def ta_ogd(effort: Effort) -> Iterable[dict]:
 
 def bgd(effort: Effort) -> Iterable[dict]:
     plain = stepper("plain", PlainBgd(SIZES).step, of_one_run(made_batches()))
-    ours = [of_learner(learner_named(name)) for name in ("bgd", "bgd_local")]
+    ours = [of_learner(learner_named("bgd"))]
     dataset, which = mnist_or_like()
     ours.append(of_learner(learner_named("bgd"), "bgd_images", image_batches(dataset)))
     results = at_each_thread_count([*ours, plain], effort)
@@ -145,7 +144,6 @@ def bgd(effort: Effort) -> Iterable[dict]:
     images = cells_of(results, "bgd_images", "plain")
     yield row("bgd_images", f"BGD, {dataset.name} images", theirs, FASTER, 1.8, images, note=note)
     yield row("bgd", "BGD, inputs without zeros", theirs, FASTER, None, cells_of(results, "bgd", "plain"))
-    yield row("bgd_local", "BGD, noise at the outputs", theirs, FASTER, 8.0, cells_of(results, "bgd_local", "plain"))
 
 
 def mnist_or_like() -> tuple[Dataset, str]:

@@ -8,7 +8,7 @@ import torch
 from bench.contenders import DenseOgd
 from bench.measure import Contender, Effort, fitted_exponent, race, spread, stepper, threads
 from bench.rows import RUNS, SIZES, learner_named, made_batches, of_one_run
-from tacl_lib.engine.network import Network
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.files import write_whole
 
 DENSE_LIMIT = 1e9  #: bytes: larger dense matrices are not measured
@@ -17,7 +17,7 @@ DENSE_LIMIT = 1e9  #: bytes: larger dense matrices are not measured
 def measured(effort: Effort) -> dict:
     """Milliseconds of one run's step for each number of stored gradients, one thread."""
     points = []
-    parameter_count = Network((0,), SIZES).parameter_count
+    parameter_count = Mlp((0,), SIZES).parameter_count
     with threads(1):
         for size in effort.stored:
             contenders = [_ogd(size)]

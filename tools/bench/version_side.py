@@ -14,10 +14,10 @@ import torch
 
 try:
     from tacl_lib.core.learners import LEARNERS, make_learner
-    from tacl_lib.engine.network import Network
+    from tacl_lib.engine.mlp import Mlp
 except ImportError:  # a version from before the rooms
     from tacl_lib.learners import LEARNERS, make_learner
-    from tacl_lib.network import Network
+    from tacl_lib.network import Network as Mlp
 
 batches = torch.load(sys.argv[1])  # x [count, R, batch, features], y [count, R, batch]
 SIZES = json.loads(sys.argv[2])
@@ -34,7 +34,7 @@ def mode(learner):
 def learner_and_place(name: str):
     known = inspect.signature(LEARNERS[name]).parameters
     settings = {setting: value for setting, value in SETTINGS[name].items() if setting in known}
-    learner = make_learner(name, Network(range(batches[0].shape[1]), SIZES), **settings)
+    learner = make_learner(name, Mlp(range(batches[0].shape[1]), SIZES), **settings)
     kept = getattr(learner, "samples_per_task", None)
     if kept:  # it is told of tasks: one is over
         learner.end_task(*(torch.cat(tuple(part), dim=1)[:, :kept] for part in batches))

@@ -75,6 +75,7 @@ class Agem(TaskAwareLearner):
         return {"samples": self.samples.state(), "steps": self.steps} | super().state()
 
     def load_state(self, state: dict) -> None:
+        self.network.forget()
         self._keep(Samples(**{name: tensor.clone() for name, tensor in state["samples"].items()}))
         super().load_state(state)
         self.steps = state["steps"]

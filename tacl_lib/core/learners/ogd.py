@@ -7,9 +7,7 @@ from tacl_lib.core.learners.scheduler import Scheduler
 from tacl_lib.core.network import Network, StoredGradients
 
 
-def ogd_step(
-    network: Network, stored: StoredGradients, scheduler: Scheduler, x: torch.Tensor, y: torch.Tensor
-) -> Step:
+def ogd_step(network: Network, stored: StoredGradients, scheduler: Scheduler, x: torch.Tensor, y: torch.Tensor) -> Step:
     """w ← w - η ĝ, with ĝ the part of g = ∇L(w) that is orthogonal to every stored gradient."""
     losses, g = network.loss_gradient(x, y)
     loss, rate = losses.sum(1), scheduler.rate

@@ -55,9 +55,7 @@ class TaAgem(Learner):
 
     def draw_reference(self) -> Reference:
         """M̃: stored samples, drawn at random for this step."""
-        return self.memory.members.at(
-            *draw(self.memory.filled, self.reference_batch, self.arrivals.keys(self.steps))
-        )
+        return self.memory.members.at(*draw(self.memory.filled, self.reference_batch, self.arrivals.keys(self.steps)))
 
     def remember(self, x: torch.Tensor, y: torch.Tensor, **fields: torch.Tensor) -> Stored | None:
         """End a step: one sample of the batch, drawn at random, joins the memory if this step's number is due.

@@ -24,7 +24,7 @@ class Memory:
         return (self._slots < self.added.unsqueeze(2)).flatten(1)
 
     def add(self, item, pool: torch.Tensor, uniform: torch.Tensor) -> Placement:
-        """Add one item of each run to the pool ``[R]`` that it belongs to; ``uniform [R]``: random numbers for the policy."""
+        """Add one item of each run to the pool ``[R]`` that it belongs to; uniform ``[R]``: for the policy."""
         filled = self.filled
         placement = self.policy(
             Arrival(

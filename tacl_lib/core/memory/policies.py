@@ -62,7 +62,7 @@ class Arrival:
         return _of_each(added, self.pool)
 
     def into_cluster(self, chosen: torch.Tensor) -> Placement:
-        """A new cluster while the pool has one, else the chosen one ``[R]``; its oldest member leaves when it is full."""
+        """A new cluster while the pool has one, else the chosen one ``[R]``; its oldest member leaves if it is full."""
         # The first Q arrivals of a pool open its clusters, so their number is that of the arrivals until then.
         arrived = self.before()
         within = torch.where(arrived < self.geometry.clusters, arrived, chosen)

@@ -51,7 +51,7 @@ class Samples:
         return self._rows.read(self._tensors()[name], places)
 
     def put(self, place: torch.Tensor, kept: torch.Tensor | None, **values: torch.Tensor) -> None:
-        """Replace what is at ``place [R]``: x, y and every field. kept: bool ``[R]``, runs in which that really is so."""
+        """Replace what is at ``place [R]``: x, y and every field. kept: bool ``[R]``, the runs to do it in."""
         tensors = self._tensors()
         if values.keys() != tensors.keys():
             raise TaclError(f"a stored sample has {', '.join(tensors)}; given were {', '.join(values)}.")

@@ -40,7 +40,6 @@ METHODS: dict[str, Look] = {
     "sgd": Look("SGD", "#c79200", (1, 1), "v"),
     "sgd_lr_adapt": Look("SGD lr adapt", "#2f9fd0", (4, 1.2, 1, 1.2), "^"),
     "bgd": Look("BGD", "#c065a8", (3, 1.2), "s"),
-    "bgd_local": Look("BGD local", "#5e1c4c", (3, 1, 1, 1, 1, 1), "P"),
     "ta_ogd": Look("TA-OGD", "#004c94", (7, 1.5), "D", 2.0),
     "ta_agem": Look("TA-A-GEM", "#c93a06", (), "o", 2.2),
     "ogd": Look("OGD (task-aware)", "#878787", (5, 2, 1, 2), "d", 1.2, aware=True),
