@@ -1,13 +1,14 @@
 # TACL. Two commands do everything, set-up included:  make reproduce  and  make test
 # Variables: PYTHON (3.11 or newer), VENV (where the kit is installed); for reproduce and status also
 # PROFILE=smoke|quick|paper, DATASETS="mnist …", METHODS="sgd …", SEEDS="0 1 …", CLUSTER=tcp://…
-# For grade: SUBMISSIONS=folder, TIMEOUT=seconds a cell may take.
+# For grade: SUBMISSIONS=folder, TIMEOUT=seconds a cell may take. For tests: JOBS=processes.
 
 PYTHON ?= python3
 VENV ?= .venv
 PROFILE ?= quick
 SUBMISSIONS ?= submissions
 TIMEOUT ?= 60
+JOBS ?= auto
 CHOICE = --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS)) $(if $(METHODS),--methods $(METHODS)) \
 	$(if $(SEEDS),--seeds $(SEEDS)) $(if $(CLUSTER),--cluster $(CLUSTER))
 export PYTHON
@@ -15,7 +16,8 @@ export PYTHON
 # "python -m" in the environment; no step is echoed, so that a failing one speaks for itself.
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test lab data reproduce figure status coursework grade test lint bench pictures clean distclean
+SUITES = test test-fast test-slow
+.PHONY: help setup setup-test lab data reproduce figure status coursework grade $(SUITES) lint bench pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,9 +50,18 @@ grade: ## grade with nbgrader what students handed in (SUBMISSIONS=folder); see 
 	@tools/setup $(VENV) instructor
 	$(RUN) tacl_lib.teaching.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT)
 
-test: export TACL_PROFILE = smoke
-test: setup-test lint ## all tests: library, notebooks, style
-	$(RUN) pytest --nbval-lax --nbval-current-env tests notebooks
+# A file's tests, or a notebook's cells, stay together in one process.
+PYTEST = $(RUN) pytest -n $(JOBS) --dist loadfile
+
+test test-fast test-slow: export TACL_PROFILE = smoke
+test: setup-test lint ## all tests but the longest: library, notebooks, style
+	$(PYTEST) -m "not slow" --nbval-lax --nbval-current-env tests notebooks
+
+test-fast: setup-test ## the tests of the algorithms, while you work on them
+	$(PYTEST) -q -m "not slow" tests/plain tests/core tests/engine
+
+test-slow: setup-test ## the longest tests: cycles of kills, whole classes
+	$(PYTEST) -m slow tests
 
 lint: setup-test ## check style and that notebooks hold no output
 	$(RUN) ruff check

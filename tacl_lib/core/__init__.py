@@ -1,0 +1,5 @@
+"""The algorithms as the paper has them: tasks, streams, the network interface, memory, learners, training, metrics.
+
+In: images of a dataset. Out: records of what was measured. Nothing here knows how networks are computed: a learner is
+handed a network (see `network`) and asks it for gradients; `tacl_lib.engine` has the fast ones. May import: data.
+"""

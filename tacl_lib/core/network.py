@@ -77,8 +77,8 @@ class Network(Protocol):
     def forget(self) -> None:
         """Drop what is kept ready, and pay nothing: the weights are about to be replaced."""
 
-    def stored_gradients(self, capacity: int) -> StoredGradients:
-        """Places for model gradients of these networks."""
+    def stored_gradients(self, capacity: int, ridge: float = 1e-6) -> StoredGradients:
+        """Places for model gradients of these networks. ridge: of the projection, relative."""
 
     def accuracy(self, x: torch.Tensor, y: torch.Tensor, chunk: int = 1000) -> torch.Tensor:
         """Share of samples classified right, float64 ``[R]``."""

@@ -1,0 +1,5 @@
+"""All that is there for speed alone, behind the interface of `tacl_lib.core.network`.
+
+In: batches. Out: losses, gradients, changed weights. Each fast path is exact and is tested against a plain one. May
+import: core.
+"""

@@ -21,9 +21,9 @@ from tacl_lib.engine.layers import Layers, cross_entropy, one_hot
 
 #: Relative ridge on the Gram matrix of the members scaled to length 1. Members that are not near copies of others are
 #: left with |⟨u_i, ĝ⟩| below 1e-5 of |u_i||g|; for copies up to a difference of 1e-4 to 1e-3 of their length it can
-#: reach 1e-4 (the bound is √TOLERANCE / 2). A smaller ridge gains nothing there: the coefficients of near copies grow
+#: reach 1e-4 (the bound is √RIDGE / 2). A smaller ridge gains nothing there: the coefficients of near copies grow
 #: until their float32 rounding is larger than what the ridge leaves, and the updates of the inverse lose their footing.
-TOLERANCE = 1e-6
+RIDGE = 1e-6
 #: After so many replacements the inverse is made anew, so that rounding does not add up.
 RENEWAL = 64
 
@@ -67,8 +67,8 @@ class ProjectedGradient(NamedTuple):
 class GradientPool:
     """Up to ``capacity`` gradients of each run; empty places hold zeros and take no part."""
 
-    def __init__(self, layers: Layers, capacity: int):
-        self.layers, self.capacity = layers, capacity
+    def __init__(self, layers: Layers, capacity: int, ridge: float = RIDGE):
+        self.layers, self.capacity, self.ridge = layers, capacity, ridge
         runs, device = layers.runs, layers.device
         self.members = Gradient(
             [torch.zeros(runs, capacity, width, device=device) for width in layers.sizes[:-1]],
@@ -115,7 +115,7 @@ class GradientPool:
         """Make the inverse anew from the Gram matrix."""
         scale = self._scale()
         matrix = self.gram * scale.unsqueeze(2) * scale.unsqueeze(1)
-        matrix.diagonal(dim1=1, dim2=2).fill_(1 + TOLERANCE)
+        matrix.diagonal(dim1=1, dim2=2).fill_(1 + self.ridge)
         # No error check: it would wait for the device. The ridge keeps the matrix positive definite.
         self.inverse = torch.cholesky_inverse(torch.linalg.cholesky_ex(matrix, check_errors=False).L)
         self._replaced = 0
@@ -133,7 +133,7 @@ class GradientPool:
         m = self.inverse[run, place].unsqueeze(1)
         m_ii = m[run, :, place].unsqueeze(2)
         w = torch.bmm(k, self.inverse) - m * (torch.bmm(k, m.mT) / m_ii)
-        s = 1 + TOLERANCE - torch.bmm(k, w.mT)
+        s = 1 + self.ridge - torch.bmm(k, w.mT)
         w.scatter_(2, place.view(-1, 1, 1), -1.0)
         self.inverse.baddbmm_(torch.cat([-m / m_ii, w / s], 1).mT, torch.cat([m, w], 1))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from tacl_lib.core.memory.samples import Reference, Samples
-from tacl_lib.engine.gradient_pool import GradientPool, PooledGradient
+from tacl_lib.engine.gradient_pool import RIDGE, GradientPool, PooledGradient
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import Layers
 from tacl_lib.engine.noisy_weights import NoisyWeights, noise_for
@@ -152,10 +152,10 @@ class Mlp:
         """Drop what is kept ready, and pay nothing: the weights are about to be replaced."""
         self._pool = None
 
-    def stored_gradients(self, capacity: int) -> GradientPool:
+    def stored_gradients(self, capacity: int, ridge: float = RIDGE) -> GradientPool:
         """Places for model gradients of these networks; a network has one such set."""
         self._close_pool()
-        self._pool = GradientPool(self._layers, capacity)
+        self._pool = GradientPool(self._layers, capacity, ridge)
         return self._pool
 
     def _close_pool(self) -> None:

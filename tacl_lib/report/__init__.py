@@ -1,0 +1,4 @@
+"""What people look at: tables, figures, the report, and the reproduction that makes them.
+
+In: stored runs and the paper's numbers. Out: files in ``build/`` and ``figures/``. May import: all rooms but teaching.
+"""

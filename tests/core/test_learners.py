@@ -358,10 +358,10 @@ def test_a_reference_batch_that_is_learnt_too_well_leaves_the_gradient_as_it_is(
     np.testing.assert_allclose(settled(learner), settled(plain), atol=1e-6)
 
 
-@pytest.mark.parametrize("adapt_rate", [False, True])
-def test_ogd_is_the_oracle(adapt_rate, monkeypatch):
+@pytest.mark.parametrize(("adapt_rate", "ridge"), [(False, 1e-6), (True, 1e-6), (True, 1e-9)])
+def test_ogd_is_the_oracle(adapt_rate, ridge, monkeypatch):
     monkeypatch.setattr(Scheduler, "FACTOR", 0.5)  # so that the rate of each step shows in the weights
-    batches, learner = stream(), make("ogd", adapt_rate=adapt_rate)
+    batches, learner = stream(), make("ogd", adapt_rate=adapt_rate, ridge=ridge)
     start = [lists(learner.network, run) for run in range(RUNS)]
     extra = stream(3, seed=5)
     tasks = [[[] for _ in range(3)] for _ in range(RUNS)]
@@ -800,6 +800,7 @@ def test_a_rate_must_be_positive(name, value):
         ("agem", {"reference_batch": 0}, ["reference_batch", 0]),
         ("agem", {"samples_per_task": 0}, ["samples_per_task", 0]),
         ("ogd", {"samples_per_task": 0}, ["samples_per_task", 0]),
+        ("ogd", {"ridge": 0.0}, ["ridge must lie between 0 and 1", 0.0]),
         ("ta_agem", {"policy": "lifo"}, ["memory policy", "'lifo'", *sorted(POLICIES)]),
         ("ta_ogd", {"policy": "lifo"}, ["memory policy", "'lifo'", *sorted(POLICIES)]),
         ("bgd", {"passes": 0}, ["passes", 0]),

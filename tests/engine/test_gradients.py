@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacl_lib.engine import gradients
-from tacl_lib.engine.gradient_pool import TOLERANCE, GradientPool
+from tacl_lib.engine.gradient_pool import RIDGE, GradientPool
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import Layers
 
@@ -204,10 +204,10 @@ def test_also_with_dependent_members(seed, apart):
 
 @pytest.mark.parametrize("apart", APART)
 def test_nearly_dependent_members_keep_to_the_bound_of_the_ridge(apart):
-    """`TOLERANCE` promises √TOLERANCE / 2 of |u||g| for exact numbers; rounding of float32 may add as much."""
+    """`RIDGE` promises √RIDGE / 2 of |u||g| for exact numbers; rounding of float32 may add as much."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        assert worst_overlap(pool_of_twins(rng, apart), rng) < TOLERANCE**0.5
+        assert worst_overlap(pool_of_twins(rng, apart), rng) < RIDGE**0.5
 
 
 def replace_by_near_copies(pool, rng, apart, times):

@@ -15,7 +15,7 @@ from tacl_lib.core import record as record_room
 from tacl_lib.core.learners import LEARNERS
 from tacl_lib.core.training import _Training
 from tacl_lib.errors import TaclError
-from tacl_lib.runs import execution, run, spec
+from tacl_lib.runs import execution, run
 from tacl_lib.runs.execution import do, execute
 from tacl_lib.runs.grid import Job, all_jobs, study_jobs, table_jobs
 from tacl_lib.runs.profiles import PROFILES
@@ -144,7 +144,7 @@ def test_what_was_damaged_is_done_again_and_only_that(store, records, monkeypatc
 
 
 def test_results_of_another_version_are_not_found(store, monkeypatch):
-    monkeypatch.setattr(spec, "RESULT_VERSION", spec.RESULT_VERSION + 1)
+    monkeypatch.setattr(LEARNERS[TINY.learner], "version", 2)
     assert store.missing(TINY, SEEDS) == list(SEEDS)
     assert store.read(TINY, 0) is None
     assert store.records(TINY, SEEDS) == []
@@ -152,7 +152,7 @@ def test_results_of_another_version_are_not_found(store, monkeypatch):
 
 
 def test_a_look_at_everything_leaves_out_results_of_another_version(store, monkeypatch):
-    monkeypatch.setattr(spec, "RESULT_VERSION", spec.RESULT_VERSION + 1)
+    monkeypatch.setattr(LEARNERS[TINY.learner], "version", 2)
     assert store.summaries().empty
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from tacl_lib.engine.gradient_pool import TOLERANCE
+from tacl_lib.engine.gradient_pool import RIDGE
 
 
 def perceptron(sizes: Sequence[int]) -> nn.Sequential:
@@ -87,7 +87,7 @@ class DenseOgd:
             diagonal = self.gram.diagonal()
             scale = torch.where(diagonal > 0, diagonal, 1.0).rsqrt()
             matrix = self.gram * scale * scale.unsqueeze(1)
-            matrix.diagonal().fill_(1 + TOLERANCE)
+            matrix.diagonal().fill_(1 + RIDGE)
             self._factor = scale, torch.linalg.cholesky(matrix)
         scale, lower = self._factor
         return (torch.cholesky_solve((overlap * scale).unsqueeze(1), lower).squeeze(1) * scale).float()

@@ -33,6 +33,9 @@ class Learner:
     """
 
     name: str  #: how the register and the tables call it
+    #: raised when the same settings give other numbers than before; above 1 it is part of a run's name, so that old
+    #: results of this learner, and only of this one, are kept apart
+    version: int = 1
     geometry: Geometry | None = None  #: of its memory, if it has one that changes with the batches
     #: whether `train` may run its steps in torch's inference mode, which makes small operations cheaper but
     #: rules out autograd; every learner of the kit says yes

@@ -5,6 +5,7 @@ import torch
 from tacl_lib.core.learners.base import Step, TaskAwareLearner, check_positive, register
 from tacl_lib.core.learners.scheduler import Scheduler
 from tacl_lib.core.network import Network, StoredGradients
+from tacl_lib.errors import TaclError
 
 
 def ogd_step(network: Network, stored: StoredGradients, scheduler: Scheduler, x: torch.Tensor, y: torch.Tensor) -> Step:
@@ -35,12 +36,17 @@ class Ogd(TaskAwareLearner):
         rate: float = 1e-3,
         samples_per_task: int = 60,
         adapt_rate: bool = True,
+        ridge: float = 1e-6,
     ):
-        """samples_per_task: model gradients stored of each task. adapt_rate: use the paper's scheduler."""
+        """samples_per_task: model gradients stored of each task. adapt_rate: use the paper's scheduler.
+        ridge: on the Gram matrix. As its inverse is made anew for each task, 1e-9 is safe and closer to float64.
+        """
         super().__init__(network, rate=rate)
         check_positive(samples_per_task=samples_per_task)
         self.samples_per_task = samples_per_task
-        self.stored = network.stored_gradients(0)
+        if not 0 < ridge < 1:
+            raise TaclError(f"ridge must lie between 0 and 1, not {ridge}.")
+        self.stored = network.stored_gradients(0, ridge)
         self.scheduler = Scheduler(network.runs, rate, network.device, adapts=adapt_rate)
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:

@@ -4,7 +4,7 @@ import torch
 
 from tacl_lib.core.memory.policies import Arrival, Geometry, Placement, policy_named
 from tacl_lib.core.memory.samples import Samples
-from tacl_lib.core.memory.stores import GradientStore, SampleStore
+from tacl_lib.core.memory.stores import GradientStore, Sample, SampleStore
 
 
 class Memory:
@@ -26,6 +26,7 @@ class Memory:
     def add(self, item, pool: torch.Tensor, uniform: torch.Tensor) -> Placement:
         """Add one item of each run to the pool ``[R]`` that it belongs to; uniform ``[R]``: for the policy."""
         filled = self.filled
+        item = Sample(*item) if isinstance(self.store, SampleStore) else item
         placement = self.policy(
             Arrival(
                 self.geometry,

@@ -42,7 +42,6 @@ class SampleStore:
     def put(self, place: torch.Tensor, item: Sample, kept: torch.Tensor | None, filled: torch.Tensor) -> None:
         """Store a sample at ``place [R]`` and recompute the mean of its cluster."""
         rows, size = self._rows, self.geometry.size
-        item = Sample(*item)
         self.samples.put(place, kept, x=item.x, y=item.y, **item.fields)
         cluster = torch.div(place, size, rounding_mode="floor")
         members = rows.read(self.samples.x.unflatten(1, (-1, size)), cluster)  # empty places hold zeros

@@ -1,0 +1,59 @@
+"""``tacl``, the one command: each subcommand is the main function of a room.
+
+    tacl run --dataset mnist --split rotation --learner ta_agem
+    tacl reproduce --profile paper
+
+``python -m tacl_lib`` is the same.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from tacl_lib.errors import unknown_name
+
+
+class Command(NamedTuple):
+    """A subcommand: where its ``main(arguments)`` is, what it does, and what is put before its arguments."""
+
+    module: str
+    help: str
+    before: tuple[str, ...] = ()
+
+
+COMMANDS = {
+    "run": Command("tacl_lib.runs.command", "train one learner on one stream of tasks"),
+    "data": Command("tacl_lib.data.__main__", "fetch every dataset that is available, and show where it came from"),
+    "reproduce": Command("tacl_lib.report.reproduce", "run experiments, and make their tables, figures and report"),
+    "status": Command("tacl_lib.report.reproduce", "show which runs are done, running and missing", ("--status",)),
+    "figure": Command("tacl_lib.report.gallery", "make one figure of the paper from stored runs"),
+    "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
+    "evidence": Command("tacl_lib.paper.evidence", "make the page of evidence from the reference runs"),
+    "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
+    "grade": Command("tacl_lib.teaching.coursework.__main__", "grade what students handed in", ("grade",)),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in ("-h", "--help"):
+        print(_usage())
+        return
+    name = "run" if given[0].startswith("-") else given.pop(0)  # options alone mean a run
+    if name not in COMMANDS:
+        sys.exit(f"tacl: {unknown_name('command', name, COMMANDS)}")
+    command = COMMANDS[name]
+    # Imported here: most commands need few rooms.
+    code = import_module(command.module).main([*command.before, *given])
+    if code:
+        sys.exit(code)
+
+
+def _usage() -> str:
+    lines = [f"  {name:12}{command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(["usage: tacl COMMAND [OPTIONS]; tacl COMMAND --help says more.", "", *lines])
+
+
+if __name__ == "__main__":
+    main()
