@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from tacl_lib import names
 from tacl_lib.core.randomness import generator, stacked
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.errors import TaclError, unknown_name
 
-STREAMS = ("disjoint", "continuous")
+STREAMS = tuple(names.EXPERIMENTS)
 LAST_TASKS = ("mixed", "pure", "whole")
 COUNTED = ("mixed", "own")
 

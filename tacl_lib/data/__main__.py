@@ -1,4 +1,4 @@
-"""`python -m tacl_lib.data [NAME ...]`: fetch all that can be had and say where each was found."""
+"""`tacl data [NAME ...]`: fetch all that can be had and say where each was found."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ HEAD = ("dataset", "found where", "images (train + test)", "verified how")
 
 def main(arguments: list[str] | None = None) -> int:
     """Load each dataset, past failures, and print a table. 0 unless the embedded digits fail."""
-    parser = argparse.ArgumentParser(prog="python -m tacl_lib.data", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tacl data", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(available())}; none: all")
     parser.add_argument("--folder", help="a folder with prepared files (else TACL_DATA)")
     options = parser.parse_args(arguments)

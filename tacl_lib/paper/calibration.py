@@ -1,7 +1,7 @@
 """The settings that the paper leaves open: which reading of them fits its numbers best.
 
-    python -m tacl_lib.paper.calibration                the tables, from stored runs
-    python -m tacl_lib.paper.calibration --run sgd      first make a study's missing runs (hours, resumable)
+    tacl calibrate                the tables, from stored runs
+    tacl calibrate --run sgd      first make a study's missing runs (hours, resumable)
 
 A study asks one method, or two, on some columns of the paper's tables, under alternatives; the title of each says
 everything in which it differs from the profile. All are judged on the same cells: those that every one has runs for.
@@ -254,7 +254,7 @@ def _cells(study: Study) -> Iterator[tuple[Alternative, Column, str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tacl_lib.paper.calibration", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="tacl calibrate", description=__doc__.split("\n")[0])
     parser.add_argument("studies", nargs="*", help=f"some of: {', '.join(STUDIES)}; default: all")
     parser.add_argument("--run", action="store_true", help="make the runs that are missing first")
     parser.add_argument("--results", type=Path, help="the store; default: the reference runs, or results with --run")

@@ -126,7 +126,7 @@ def short(evidence: Evidence) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tacl_lib.paper.evidence", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="tacl evidence", description=__doc__.split("\n")[0])
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)} and the README's table")
     options = parser.parse_args(arguments)
     try:

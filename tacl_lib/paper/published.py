@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
 
 import pandas as pd
 
+from tacl_lib import names
 from tacl_lib.core.learners import LEARNERS, Learner, TaskAwareLearner
+from tacl_lib.names import EXPERIMENTS, METRICS, TASK_AWARE, Metric
 
 CITATION = (
     "C. Lamers, R. Vidal, N. Belbachir, N. van Stein, T. Bäck, P. Giampouras: "
@@ -15,42 +16,26 @@ CITATION = (
 )
 
 # Our names → the paper's spelling, in the order of its tables.
-DATASETS = {
-    "mnist": "MNIST",
-    "fashion_mnist": "Fashion MNIST",
-    "notmnist": "NOT MNIST",
-    "cifar10": "CIFAR10",
-    "svhn": "SVHN",
-}
-SPLITS = {"permutation": "perm", "rotation": "rot", "class": "class"}
-METHODS = {
-    "sgd": "SGD",
-    "sgd_lr_adapt": "SGD lr adapt",
-    "bgd": "BGD",
-    "ta_ogd": "TA-OGD",
-    "ta_agem": "TA-A-GEM",
-    "ogd": "OGD",
-    "agem": "A-GEM",
-}
-EXPERIMENTS = {"disjoint": "disjoint tasks", "continuous": "continuous change"}
+DATASETS = {name: dataset.printed for name, dataset in names.DATASETS.items()}
+SPLITS = {name: split.printed for name, split in names.SPLITS.items()}
+METHODS = {name: method.title for name, method in names.METHODS.items()}
 
-#: told when a task ends, so shown for context only; absent from the continuous change experiments
-TASK_AWARE = frozenset({"ogd", "agem"})
-
-
-class Metric(NamedTuple):
-    """How a metric is called, and which end of it is good."""
-
-    title: str
-    of: str  #: what is averaged, in a few words
-    higher_is_better: bool
-
-
-METRICS = {
-    "average_accuracy": Metric("Average validation accuracy", "over the tasks trained on so far", True),
-    "first_task_accuracy": Metric("Validation accuracy of the first task", "of the first task", True),
-    "forgetting": Metric("Forgetting of the first task", "best accuracy so far minus the present one", False),
-}
+__all__ = [
+    "CITATION",
+    "COLUMN",
+    "DATASETS",
+    "EXPERIMENTS",
+    "KEY",
+    "METHODS",
+    "METRICS",
+    "SPLITS",
+    "TASK_AWARE",
+    "Metric",
+    "in_order",
+    "is_task_aware",
+    "methods_in",
+    "published",
+]
 
 #: what names one number; without the method it names a column of a table
 COLUMN = ["experiment", "metric", "dataset", "split"]
@@ -62,9 +47,9 @@ def is_task_aware(method: str) -> bool:
     return method in TASK_AWARE or issubclass(LEARNERS.get(method, Learner), TaskAwareLearner)
 
 
-def in_order(names: Iterable[str], known: Mapping[str, str]) -> list[str]:
+def in_order(found: Iterable[str], known: Mapping[str, str]) -> list[str]:
     """The paper's names in its order, then the others by name."""
-    there = set(names)
+    there = set(found)
     return [name for name in known if name in there] + sorted(there - set(known))
 
 

@@ -1,8 +1,8 @@
 """Every figure of the paper by name, each made from stored runs alone, in seconds:
 
-    python -m tacl_lib.report.gallery                                  lists the names
-    python -m tacl_lib.report.gallery disjoint_mnist study_accuracy    makes two of them
-    python -m tacl_lib.report.gallery all --profile paper
+    tacl figure                                  lists the names
+    tacl figure disjoint_mnist study_accuracy    makes two of them
+    tacl figure all --profile paper
 
 Figures go to ``figures/PROFILE`` as PNG and SVG, with an alternative text.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from tacl_lib import names
 from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.paper import DATASETS
@@ -27,10 +28,11 @@ from tacl_lib.report.figures import (
     timeline_figure,
 )
 from tacl_lib.runs.grid import EXPERIMENTS, experiment_jobs, study_dataset, study_jobs
+from tacl_lib.runs.grid import POLICIES as STUDIED
 from tacl_lib.runs.profiles import METHODS, PROFILES, SAMPLING_RATES, SPLITS, Profile, profile_named
 from tacl_lib.runs.store import ROOT, Store, default_store
 
-POLICIES = {"Clustering": "clustering", "Random assignment": "random"}
+POLICIES = {names.POLICIES[policy]: policy for policy in STUDIED}
 
 
 class Gallery:
@@ -109,7 +111,7 @@ class Gallery:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tacl_lib.report.gallery", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="tacl figure", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="figures to make, or all; without a name they are listed")
     parser.add_argument("--profile", help=f"one of {', '.join(PROFILES)}; default: quick, or paper if you have no runs")
     parser.add_argument("--results", type=Path, help="the store; default: results, or the reference runs")

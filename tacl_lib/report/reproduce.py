@@ -1,8 +1,8 @@
 """`make reproduce`: every run, table and figure, through the notebooks, and a report at the end.
 
-    python -m tacl_lib.report.reproduce --profile quick [--datasets mnist …] [--methods sgd …] [--seeds 0 1 …]
+    tacl reproduce --profile quick [--datasets mnist …] [--methods sgd …] [--seeds 0 1 …]
                                  [--cluster tcp://…]
-    python -m tacl_lib.report.reproduce --status
+    tacl reproduce --status
 
 Notebooks are executed by papermill; their copies, with output, go to ``build/PROFILE``, figures to
 ``figures/PROFILE``. They run their jobs on
@@ -61,7 +61,7 @@ class Plan:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tacl_lib.report.reproduce", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="tacl reproduce", description=__doc__.split("\n")[0])
     parser.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)}; default: quick")
     parser.add_argument("--datasets", nargs="*", help="default: all of the profile")
     parser.add_argument("--methods", nargs="*", default=METHODS, help="default: all seven")

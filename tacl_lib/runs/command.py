@@ -1,4 +1,4 @@
-"""One run from the command line:  python -m tacl_lib --dataset fashion_mnist --split class --learner ta_agem
+"""One run from the command line:  tacl run --dataset fashion_mnist --split class --learner ta_agem
 
 Every field of `RunSpec` is an option; a learner's own settings follow ``--set``, e.g. ``--set reference_batch=256``.
 One parquet file per seed goes to ``--out``; a run that was stopped goes on where it was.
@@ -19,7 +19,7 @@ from tacl_lib.runs.spec import DEFAULT_SEEDS
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tacl_lib", description="Train one learner on one stream of tasks.")
+    parser = argparse.ArgumentParser(prog="tacl run", description="Train one learner on one stream of tasks.")
     for field in dataclasses.fields(RunSpec):
         if field.name != "learner_settings":
             default = field.default

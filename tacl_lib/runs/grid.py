@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tacl_lib import names
 from tacl_lib.core.learners import LEARNERS
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.runs.profiles import METHODS, SAMPLING_RATES, SPLITS, TASK_AWARE, Profile
 from tacl_lib.runs.spec import RunSpec
 
-EXPERIMENTS = ("disjoint", "continuous")
-POLICIES = ("clustering", "random")
+EXPERIMENTS = tuple(names.EXPERIMENTS)
+POLICIES = tuple(names.POLICIES)[:2]  #: of the paper's study
 
 
 class Job(NamedTuple):

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from tacl_lib import names
 from tacl_lib.errors import unknown_name
 from tacl_lib.runs.spec import DEFAULT_SEEDS, RunSpec
 
-SPLITS = ("permutation", "rotation", "class")
-METHODS = ("sgd", "sgd_lr_adapt", "bgd", "ta_ogd", "ta_agem", "ogd", "agem")
-TASK_AWARE = ("ogd", "agem")
-PAPER_DATASETS = ("mnist", "fashion_mnist", "notmnist", "cifar10", "svhn")
-SAMPLING_RATES = (0.01, 0.1, 1.0)
+SPLITS, METHODS, PAPER_DATASETS = tuple(names.SPLITS), tuple(names.METHODS), tuple(names.DATASETS)
+TASK_AWARE, SAMPLING_RATES = names.TASK_AWARE, names.SAMPLING_RATES
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Profile:
         rates = {own["rate"] for own in self.learners.values() if "rate" in own}
         changed += [f"learning rate {rate:g}" for rate in sorted(rates)]
         for learner, own in self.learners.items():
-            title = learner.upper().replace("_", "-").replace("AGEM", "A-GEM")
+            title = names.METHODS[learner].title if learner in names.METHODS else learner
             changed += [f"{title} {name.replace('_', ' ')} {value}" for name, value in own.items() if name != "rate"]
         seeds = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''}"
         return f"profile {self.name}: {', '.join(changed)}, {seeds}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tacl_lib import names
 from tacl_lib.core.metrics import summary
 from tacl_lib.core.record import DamagedFile, Record, read_about, read_record
 from tacl_lib.runs.spec import RunSpec, spec_from
@@ -137,7 +138,7 @@ class ReadOnce(Store):
         return self._known[path]
 
 
-METRICS = ("average_accuracy", "first_task_accuracy", "forgetting")
+METRICS = tuple(names.METRICS)
 
 
 def _read(path: Path, reader: Callable = read_record):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tacl_lib import __main__ as command_line
 from tacl_lib.errors import TaclError
 from tacl_lib.paper.calibration import AS_RUN, FORMER_TA_AGEM
 from tacl_lib.paper.evidence import PAGE, page, short
 from tacl_lib.paper.markdown import block, replaced_block
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.paper.readings import others
+from tacl_lib.runs import command as command_line
 from tacl_lib.runs.store import REFERENCE, Store
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from tacl_lib import __main__ as command_line
 from tacl_lib.core.learners import LEARNERS, Learner, make_learner, settings_of
 from tacl_lib.core.record import read_about
 from tacl_lib.core.streams import Stream
@@ -17,6 +16,7 @@ from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 from tacl_lib.report.reproduce import Plan
 from tacl_lib.runs import RunSpec, spec, spec_from
+from tacl_lib.runs import command as command_line
 from tacl_lib.runs.cost import seconds, steps
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, experiment_jobs, study_jobs
 from tacl_lib.runs.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS, TASK_AWARE, profile_named

@@ -12,6 +12,7 @@ import numpy as np
 import seaborn as sns
 from matplotlib.colors import ListedColormap, to_hex
 
+from tacl_lib import names
 from tacl_lib.errors import TaclError
 
 Dash = tuple[float, ...]  #: lengths of ink and gap in line widths; empty: solid
@@ -37,13 +38,7 @@ class Look:
 
 #: The methods in the order of the paper's tables; the task-aware ones last, in grey, as there.
 METHODS: dict[str, Look] = {
-    "sgd": Look("SGD", "#c79200", (1, 1), "v"),
-    "sgd_lr_adapt": Look("SGD lr adapt", "#2f9fd0", (4, 1.2, 1, 1.2), "^"),
-    "bgd": Look("BGD", "#c065a8", (3, 1.2), "s"),
-    "ta_ogd": Look("TA-OGD", "#004c94", (7, 1.5), "D", 2.0),
-    "ta_agem": Look("TA-A-GEM", "#c93a06", (), "o", 2.2),
-    "ogd": Look("OGD (task-aware)", "#878787", (5, 2, 1, 2), "d", 1.2, aware=True),
-    "agem": Look("A-GEM (task-aware)", "#1a1a1a", (9, 2.5), "X", 1.2, aware=True),
+    name: Look(method.title + " (task-aware)" * method.aware, *method[1:]) for name, method in names.METHODS.items()
 }
 
 #: TA-A-GEM with clustering (warm, circles) and with random assignment (cold, squares), by sampling rate.
@@ -56,16 +51,9 @@ STUDY: dict[tuple[str, float], Look] = {
     ("random", 0.01): Look("random, rate 0.01", "#6fb1e0", (3, 1, 1, 1, 1, 1), "s"),
 }
 
-DATASETS = {
-    "digits": "Digits",
-    "mnist": "MNIST",
-    "fashion_mnist": "Fashion-MNIST",
-    "notmnist": "notMNIST",
-    "cifar10": "CIFAR-10",
-    "svhn": "SVHN",
-}
-SPLITS = {"permutation": "Permutation", "rotation": "Rotation", "class": "Class split"}
-EXPERIMENTS = {"disjoint": "disjoint tasks", "continuous": "continuous change"}
+DATASETS = names.EMBEDDED | {name: dataset.title for name, dataset in names.DATASETS.items()}
+SPLITS = {name: split.title for name, split in names.SPLITS.items()}
+EXPERIMENTS = names.EXPERIMENTS
 
 INK = "#222222"
 FAINT = "#8a8a8a"

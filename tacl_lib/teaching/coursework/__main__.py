@@ -1,4 +1,4 @@
-"""``make coursework`` and ``make grade``:  python -m tacl_lib.teaching.coursework generate | grade SUBMISSIONS"""
+"""``make coursework`` and ``make grade``:  tacl coursework generate | grade SUBMISSIONS"""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ COURSEWORK = ROOT / "coursework"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tacl_lib.teaching.coursework", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="tacl coursework", description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("generate", help="make release, solutions and marking schemes from the sources")
     grading = commands.add_parser("grade", help="grade a folder of submissions with nbgrader")
