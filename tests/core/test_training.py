@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import torch
 
-from tacl_lib.__main__ import main
+from tacl_lib.runs.command import main
 from tacl_lib.core.learners import LEARNERS, Learner, Step, TaskAwareLearner, make_learner
 from tacl_lib.core.record import Record, read_record
 from tacl_lib.core.streams import Stream
@@ -438,7 +438,7 @@ def work(folder: Path, name: str, seconds: float, stop_at: int | None, number: i
 def start():
     """Starts `work` in a fresh process; a fork server has imported torch once for all of them."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "tacl_lib.__main__"])
+    context.set_forkserver_preload(["pytest", "tacl_lib.runs.command"])
     started = []
 
     def begin(folder, name, seconds=0.0, stop_at=None, number=signal.SIGTERM):
