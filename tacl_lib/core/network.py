@@ -50,6 +50,7 @@ class Network(Protocol):
     classes: int
     device: torch.device
     parameter_count: int  #: p, of one run
+    inference: bool  #: whether it works in torch's inference mode, which makes small operations cheaper
     flat: torch.Tensor  #: all parameters of all runs; looking at them gives the true ones
 
     def check_batch(self, x: torch.Tensor, y: torch.Tensor) -> None:

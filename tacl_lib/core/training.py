@@ -86,12 +86,13 @@ def train(
 
 @contextmanager
 def _inference_mode(learner: Learner) -> Iterator[None]:
-    """Torch's inference mode, if the learner allows it; however it ends, the learner can be used afterwards."""
+    """Torch's inference mode, if learner and network allow it; however it ends, the learner can be used afterwards."""
+    allowed = learner.inference and learner.network.inference
     try:
-        with torch.inference_mode(learner.inference):
+        with torch.inference_mode(allowed):
             yield
     finally:
-        if learner.inference:  # tensors made in that mode could not be changed outside of it
+        if allowed:  # tensors made in that mode could not be changed outside of it
             learner.load_state(_copied(learner.state()))
 
 

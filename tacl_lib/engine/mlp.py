@@ -26,6 +26,8 @@ class Mlp:
         ``"he"`` normal with zero bias.
     """
 
+    inference = True  #: nothing here needs autograd
+
     def __init__(
         self,
         seeds: Sequence[int],

@@ -20,7 +20,6 @@ import pandas as pd
 import pytest
 import torch
 
-from tacl_lib.runs.command import main
 from tacl_lib.core.learners import LEARNERS, Learner, Step, TaskAwareLearner, make_learner
 from tacl_lib.core.record import Record, read_record
 from tacl_lib.core.streams import Stream
@@ -31,6 +30,7 @@ from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 from tacl_lib.runs import RunSpec, run
+from tacl_lib.runs.command import main
 
 SEEDS = (3, 8, 5)
 #: small settings of every learner, with rates at which they learn something in a few steps
