@@ -54,6 +54,11 @@ class Bgd(Learner):
         loss = self.noise.learn(network, std, x, y, weight / draws, draws, self.rate)
         return Step(loss / (y.shape[1] * weight), self.rate)
 
+    @property
+    def about(self) -> dict:
+        """What records of this learner say besides its settings: where the noise came from."""
+        return {"noise": self.noise.name}
+
     def state(self) -> dict:
         return super().state() | {"std": self.std, "steps": self.steps}
 
