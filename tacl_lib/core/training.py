@@ -226,6 +226,7 @@ class _Training:
             runs_in_stack=self.learner.network.runs,
             threads=torch.get_num_threads(),
             wall_seconds_of_stack=round(self.seconds, 3),
+            **getattr(self.learner, "about", {}),
         )
         records = []
         for run, seed in enumerate(self.stream.tasks.seeds):

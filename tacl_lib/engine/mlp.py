@@ -12,7 +12,7 @@ from tacl_lib.core.memory.samples import Reference, Samples
 from tacl_lib.engine.gradient_pool import RIDGE, GradientPool, PooledGradient
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import Layers
-from tacl_lib.engine.noisy_weights import NoisyWeights, noise_for
+from tacl_lib.engine.noisy_weights import noise_for
 from tacl_lib.engine.pair import Combination, JointPair
 from tacl_lib.engine.sample_pool import SamplePool, pool_pays
 from tacl_lib.errors import TaclError
@@ -138,7 +138,7 @@ class Mlp:
         gradient = gradient.gradient if isinstance(gradient, PooledGradient) else gradient
         self._layers.form(gradient, buffer, keep)
 
-    def noise(self) -> NoisyWeights:
+    def noise(self):
         """Draws of these networks with noise on every weight, for BGD."""
         return noise_for(self._layers)
 

@@ -5,20 +5,21 @@ from collections.abc import Sequence
 import torch
 
 from tacl_lib.core.randomness import generator
-from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import Layers
 
 
 class NoisyWeights:
-    """Draws of R networks around their means, and the sums of their gradients g and of g ε. Any device.
+    """Draws of R networks around their means, and what BGD learns from them. Any device.
 
     The noise of a run depends on its seed, the step and the batch alone: it is the same alone or in a stack, and a
     resumed run needs no generator state.
     """
 
+    name = "torch"  #: of the generator, for records
+
     def __init__(self, seeds: Sequence[int], device: torch.device | str = "cpu"):
         self.seeds, self._buffers = tuple(seeds), torch.empty(0, 0)
-        self._sources = self._make_sources(device)
+        self._sources = [torch.Generator(device) for _ in self.seeds]
         self.begin(0)
 
     def begin(self, step: int) -> None:
@@ -27,10 +28,10 @@ class NoisyWeights:
             random.manual_seed(int(generator(seed, "noise", step).integers(2**63)))
 
     def normal(self, run: int, tensor: torch.Tensor) -> None:
-        """Fill a contiguous float32 tensor with the next numbers N(0, 1) of a run."""
+        """Fill a contiguous tensor with the next numbers N(0, 1) of a run."""
         tensor.normal_(generator=self._sources[run])
 
-    def expectations(
+    def learn(
         self,
         mean: Layers,
         std: torch.Tensor,
@@ -38,66 +39,52 @@ class NoisyWeights:
         y: torch.Tensor,
         weight: float,
         passes: int,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Sums over ``passes`` draws around the means μ: of weighted losses ``[R]``, of g, and of g ε.
+        rate: float,
+    ) -> torch.Tensor:
+        """One step of BGD on the means μ and on σ, in place; returns the sums of weighted losses ``[R]``.
 
-        The last two are laid out as ``mean.flat`` and free to be changed, until the next call.
-        std: σ, laid out as ``mean.flat``. weight: of a sample's loss.
+        With E the sum over ``passes`` draws: μ ← μ - rate σ² E[g] and σ ← σ √(1 + h²) - σ h, h = ½ σ E[g ε].
+        std: σ, laid out as ``mean.flat``. weight: of a sample's loss in one draw.
         """
-        noise, gradient, gradient_noise, drawn = self.buffers(4, std)
-        gradient_noise.zero_()
-        network = Layers.over(drawn, mean.seeds, mean.sizes)
-        loss, traces = 0, []
-        for _ in range(passes):
-            for view in mean.views(noise):
-                for run, needed in enumerate(view):
-                    self.normal(run, needed)
-            torch.addcmul(mean.flat, noise, std, out=drawn)  # w = μ + ε σ
-            losses, trace = network.loss_gradient(x, y, weight)
-            loss += losses.sum(1)
-            traces.append(trace)
-            _write(trace, mean.views(gradient))
-            gradient_noise.addcmul_(gradient, noise)
-        inputs, deltas = (list(zip(*part, strict=True)) for part in zip(*traces, strict=True))
-        # The sum of g over all draws is one product, cheaper than many. In the first layer they share the inputs.
-        joined = Gradient(
-            [inputs[0][0], *(torch.cat(given, dim=1) for given in inputs[1:])],
-            [torch.stack(deltas[0]).sum(0), *(torch.cat(delta, dim=1) for delta in deltas[1:])],
-        )
-        _write(joined, mean.views(gradient))
-        return loss, gradient, gradient_noise
+        runs, (noise, drawn, gradient) = mean.runs, self._places(3, passes * len(std), std)
+        network = Layers.over(drawn, mean.seeds * passes, mean.sizes)  # all draws side by side, run after run
 
-    def move(self, mean: torch.Tensor, std: torch.Tensor, gradient, gradient_noise, rate: float) -> None:
-        """The step of BGD, in place: μ ← μ - η σ² E[g] and σ ← σ √(1 + h²) - σ h with h = ½ σ E[g ε].
+        def by_run(flat: torch.Tensor, count: int) -> list[torch.Tensor]:
+            """Pieces of a buffer as ``[R, count, …]``."""
+            views = (network if count > 1 else mean).views(flat)
+            return [view.view(runs, count, *view.shape[1:]) for view in views]
 
-        All are laid out alike; the two expectations are used up.
-        """
-        # In place: new tensors of this size would cost more than the arithmetic.
-        mean.addcmul_(gradient.mul_(std), std, value=-rate)
-        half = gradient_noise.mul_(std).mul_(0.5)
-        std.mul_(torch.mul(half, half, out=gradient).add_(1).sqrt_().sub_(half))
+        pieces = (by_run(noise, passes), by_run(drawn, passes), by_run(gradient, passes))
+        of_mean = by_run(mean.flat, 1), by_run(std, 1)
+        for ε, w, μ, σ in zip(*pieces[:2], *of_mean, strict=True):
+            for run, numbers in enumerate(ε):
+                self.normal(run, numbers)
+            torch.addcmul(μ, ε, σ, out=w)
+        each = [t.repeat_interleave(passes, 0) for t in (x, y)]
+        losses, g = network.loss_gradient(*each, weight)
+        network.form(g, gradient)
+        noise.mul_(gradient)
+        for gε, _, g, μ, σ in zip(*pieces, *of_mean, strict=True):
+            _move(μ, σ, g.sum(1, keepdim=True), gε.sum(1, keepdim=True), rate)
+        return losses.view(runs, -1).sum(1)
 
-    def buffers(self, count: int, like: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Tensors like a given one, used again in every step: new ones would cost more than the arithmetic."""
-        if self._buffers.shape[0] < count or self._buffers.shape[1] < len(like):
+    def _places(self, count: int, size: int, like: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Places to work in, used again in every step: new ones would cost more than the arithmetic."""
+        if self._buffers.shape != (count, size):
             with torch.inference_mode(False):  # a learner may be used in this mode and outside of it
-                self._buffers = torch.zeros(count, len(like), device=like.device)
-        return tuple(buffer[: len(like)] for buffer in self._buffers)
-
-    def _make_sources(self, device: torch.device | str) -> list:
-        return [torch.Generator(device) for _ in self.seeds]
+                self._buffers = torch.zeros(count, size, dtype=like.dtype, device=like.device)
+        return tuple(self._buffers)
 
 
-def _write(gradient: Gradient, views: list[torch.Tensor]) -> None:
-    """Form a gradient in buffers laid out as weights of every layer, then biases."""
-    layers = len(gradient.inputs)
-    for layer, (given, delta) in enumerate(zip(*gradient, strict=True)):
-        torch.bmm(given.mT, delta, out=views[layer])
-        torch.sum(delta, 1, keepdim=True, out=views[layers + layer])
+def _move(mean, std, gradient, gradient_noise, rate: float) -> None:
+    """The step of BGD, in place, from the two expectations, which are used up."""
+    mean.addcmul_(gradient.mul_(std), std, value=-rate)
+    half = gradient_noise.mul_(std).mul_(0.5)
+    std.mul_(torch.mul(half, half, out=gradient).add_(1).sqrt_().sub_(half))
 
 
-def noise_for(layers: Layers) -> NoisyWeights:
-    """The fastest there is: compiled on a CPU, else torch's own operations."""
+def noise_for(layers: Layers):
+    """The fastest there is: `CompiledNoise` on a CPU, else torch's own operations."""
     if layers.device.type != "cpu":
         return NoisyWeights(layers.seeds, layers.device)
     from tacl_lib.engine.compiled_noise import CompiledNoise  # here, as Numba takes half a second that only BGD needs

@@ -11,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import learners as oracle
 from oracles import models
-from oracles import noise as oracle_noise
 from oracles.scheduler import LearningRateScheduler
 
 from tacl_lib.core.learners import (
@@ -27,10 +26,8 @@ from tacl_lib.core.memory import POLICIES, Sampling
 from tacl_lib.core.memory.samples import draw
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine import mlp, sample_pool
-from tacl_lib.engine.compiled_noise import CompiledNoise
 from tacl_lib.engine.gradients import dense
 from tacl_lib.engine.mlp import Mlp
-from tacl_lib.engine.noise_kernels import DRAWN_ROWS
 from tacl_lib.engine.noisy_weights import NoisyWeights
 from tacl_lib.errors import TaclError
 
@@ -410,48 +407,24 @@ def test_ta_ogd_is_the_oracle(adapt_rate, sampling_rate, size, monkeypatch):
     check(path, steps, runs)
 
 
-def library_noise(kind, net, run, step, passes, used):
-    """ε of every pass of one step, as `Bgd` draws it: numbers of the run's own.
-
-    used: inputs that are not 0 in the whole batch; behind others there is no noise where it is compiled.
-    """
-    seed = net.seeds[run]
-    random = torch.Generator().manual_seed(int(generator(seed, "noise", step).integers(2**63)))
-    key = generator(seed, "noise").integers(2**32, size=2).tolist()
+def library_noise(net, run, step, passes):
+    """ε of every pass of one step, as `NoisyWeights` draws it: numbers of the run's own."""
+    random = torch.Generator().manual_seed(int(generator(net.seeds[run], "noise", step).integers(2**63)))
     layers = len(net.weights)
-
-    def numbers(number, piece, rows, width):
-        """Noise for one matrix in one pass."""
-        if kind is NoisyWeights:
-            return torch.empty(rows, width).normal_(generator=random).numpy()
-        parts = []
-        for first in range(0, rows, DRAWN_ROWS):
-            call = (number * (2 * layers + 2) + piece) * 2**16 + first // DRAWN_ROWS
-            parts += oracle_noise.normal(min(DRAWN_ROWS, rows - first) * width, key, step, call)
-        return np.reshape(parts, (rows, width))
-
-    passes_of_step = []
-    for number in range(passes):
-        weights = [np.zeros(w.shape[1:], np.float32) for w in net.weights]
-        for layer, weight in enumerate(weights):
-            rows = used if layer == 0 and kind is CompiledNoise else np.arange(len(weight))
-            weight[rows] = numbers(number, layer, len(rows), weight.shape[1])
-        biases = [numbers(number, layers + layer, 1, b.shape[2])[0] for layer, b in enumerate(net.biases)]
-        passes_of_step.append((weights, biases))
-    return passes_of_step
+    drawn = [torch.empty(passes, *v.shape[1:]).normal_(generator=random).numpy() for v in (*net.weights, *net.biases)]
+    return [([w[number] for w in drawn[:layers]], [b[number, 0] for b in drawn[layers:]]) for number in range(passes)]
 
 
-@pytest.mark.parametrize("kind", [NoisyWeights, CompiledNoise])
 @pytest.mark.parametrize("black", [False, True])
 @pytest.mark.parametrize(("batch_loss", "std_init", "eta"), [("sum", 0.1, 1.0), ("mean", 0.3, 1.0), ("sum", 0.1, 2.0)])
-def test_bgd_is_the_oracle(batch_loss, std_init, eta, black, kind):
+def test_bgd_is_the_oracle(batch_loss, std_init, eta, black):
     """black: a third of all inputs are 0 in a whole batch, others in each run and step."""
     batches = stream(50)
     if black:
         rng = np.random.default_rng(4)
         batches = [(x * torch.from_numpy(rng.random((RUNS, 1, SIZES[0])) > 0.3), y) for x, y in batches]
     learner = make("bgd", batch_loss=batch_loss, std_init=std_init, eta=eta)
-    net, learner.noise = learner.network, kind(SEEDS)
+    net, learner.noise = learner.network, NoisyWeights(SEEDS)
     start = [lists(net, run) for run in range(RUNS)]
     deviations = [lists(net, run, learner.std) for run in range(RUNS)]
     path, std_path, steps = [], [], []
@@ -461,8 +434,7 @@ def test_bgd_is_the_oracle(batch_loss, std_init, eta, black, kind):
         std_path.append([vector(net, run, learner.std) for run in range(RUNS)])
     runs = []
     for run in range(RUNS):
-        used = [np.flatnonzero((x[run].numpy() != 0).any(0)) for x, _ in batches]
-        noises = [library_noise(kind, net, run, step, 3, used[step]) for step in range(50)]
+        noises = [library_noise(net, run, step, 3) for step in range(50)]
         runs.append(oracle.bgd(start[run], deviations[run], of_run(batches, run), noises, eta, batch_loss))
         close([std[run] for std in std_path], runs[-1].std_path)
     check(path, steps, runs)
@@ -510,9 +482,9 @@ def test_scheduler_of_the_paper_has_its_constants():
 # ---- BGD without noise
 
 
-def small_bgd(passes, std=0.4, batch_loss="sum"):
-    """One run of a tiny network, with noise large enough to matter."""
-    return make_learner("bgd", network([5], (4, 3, 3)), passes=passes, std_init=std, batch_loss=batch_loss)
+def small_bgd(passes, std, **settings):
+    """One run of a tiny network."""
+    return make_learner("bgd", network([5], (4, 3, 3)), passes=passes, std_init=std, **settings)
 
 
 def small_batch():
@@ -523,13 +495,14 @@ def small_batch():
 
 @pytest.mark.parametrize("batch_loss", ["sum", "mean"])
 def test_without_noise_bgd_has_the_plain_gradient(batch_loss):
-    learner = small_bgd(4, std=1e-6, batch_loss=batch_loss)
+    learner = small_bgd(4, std=1e-6, eta=1e12, batch_loss=batch_loss)
     x, y = small_batch()
     losses, gradient = learner.network.loss_gradient(x, y, 1.0)
-    loss, g, _ = learner.expectations(learner.network, learner.std, x, y)
+    before = learner.network.flat.clone()
+    step = learner.step(x, y)
     expected = dense(gradient)[0] / (1 if batch_loss == "sum" else 4)
-    torch.testing.assert_close(g, expected, rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(loss, losses.sum(1) / 4, rtol=1e-4, atol=0)
+    torch.testing.assert_close(before - learner.network.flat, expected, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(step.loss, losses.sum(1) / 4, rtol=1e-4, atol=0)
 
 
 # ---- what A-GEM promises

@@ -49,22 +49,15 @@ class Bgd(Learner):
         self.network.check_batch(x, y)
         self.noise.begin(self.steps)
         self.steps += 1
-        network, std = self.network, self.std
-        loss, mean_gradient, gradient_noise = self.expectations(network, std, x, y)
-        self.noise.move(network.flat, std, mean_gradient, gradient_noise, self.rate)
-        return Step(loss, self.rate)
+        weight = 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]
+        network, std, draws = self.network, self.std, self.passes
+        loss = self.noise.learn(network, std, x, y, weight / draws, draws, self.rate)
+        return Step(loss / (y.shape[1] * weight), self.rate)
 
-    def expectations(self, network: Network, std: torch.Tensor, x, y):
-        """Mean loss of a sample ``[R]``, E[g] and E[g ε], both laid out as ``network.flat`` and free to be changed.
-
-        network: of the means μ; std: σ, laid out as ``network.flat``.
-        """
-        weight = self._sample_weight(y)
-        loss, *sums = self.noise.expectations(network, std, x, y, weight / self.passes, self.passes)
-        return loss / (y.shape[1] * weight), *sums
-
-    def _sample_weight(self, y: torch.Tensor) -> float:
-        return 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]
+    @property
+    def about(self) -> dict:
+        """What records of this learner say besides its settings: where the noise came from."""
+        return {"noise": self.noise.name}
 
     def state(self) -> dict:
         return super().state() | {"std": self.std, "steps": self.steps}
