@@ -22,6 +22,8 @@ _PUBLIC = {
     "make_tasks": "tacl_lib.core.tasks",
     "Stream": "tacl_lib.core.streams",
     "Mlp": "tacl_lib.engine.mlp",
+    "ModuleNetwork": "tacl_lib.engine.module_network",
+    "ClusterMemory": "tacl_lib.core.memory",
     "Learner": "tacl_lib.core.learners",
     "make_learner": "tacl_lib.core.learners",
     "register": "tacl_lib.core.learners",

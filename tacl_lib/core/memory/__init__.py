@@ -1,5 +1,6 @@
 """The cluster memory, the policies that it is compared with, and its event log."""
 
+from tacl_lib.core.memory.alone import ClusterMemory
 from tacl_lib.core.memory.arrivals import Arrivals, Sampling
 from tacl_lib.core.memory.events import EventLog
 from tacl_lib.core.memory.memory import Memory, gradient_memory, sample_memory
@@ -11,6 +12,7 @@ __all__ = [
     "POLICIES",
     "Arrival",
     "Arrivals",
+    "ClusterMemory",
     "EventLog",
     "Geometry",
     "GradientStore",

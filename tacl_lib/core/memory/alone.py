@@ -1,0 +1,117 @@
+"""The cluster memory by itself, for anybody's training loop: one run, tensors of any shape, anything beside them."""
+
+import torch
+
+from tacl_lib.core.memory.memory import Memory, sample_memory
+from tacl_lib.core.memory.policies import Geometry
+from tacl_lib.core.memory.samples import draw
+from tacl_lib.core.memory.stores import Sample
+from tacl_lib.errors import TaclError
+
+
+class ClusterMemory:
+    """At most ``pools · clusters · size`` labelled samples, placed by the paper's Algorithm 3 or another policy.
+
+        memory = ClusterMemory(clusters=10, classes=10)
+        memory.add(x[0], y[0], logits=logits[0])
+        old = memory.sample(64)  # {"x": …, "y": …, "logits": …}
+
+    clusters: Q of each pool. size: P, members of a cluster. classes: a pool for each of so many; None: a single pool.
+    policy: a name in `tacl_lib.core.memory.POLICIES`. seed: of its random numbers.
+
+    The shape of a sample and the names of the fields are those of the first one that is added.
+    """
+
+    def __init__(
+        self,
+        clusters: int = 100,
+        size: int = 3,
+        classes: int | None = None,
+        policy: str = "clustering",
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ):
+        self.geometry = Geometry(1 if classes is None else classes, clusters, size).checked()
+        self.classes, self.policy, self.device = classes, policy, device
+        self._random = torch.Generator().manual_seed(seed)
+        self._memory: Memory | None = None
+        self._shapes: dict[str, torch.Size] = {}
+        sample_memory(1, 1, Geometry(1, 1, 1), policy)  # refuses a policy that is not there, before anything is added
+
+    def __len__(self) -> int:
+        """How many samples it holds."""
+        return 0 if self._memory is None else int(self._memory.filled.sum())
+
+    def add(self, x: torch.Tensor, y: int | torch.Tensor, **fields: torch.Tensor) -> bool:
+        """Add one sample with its label, and whatever belongs to it. Returns whether it was kept."""
+        x, y = torch.as_tensor(x, device=self.device), torch.as_tensor(y, device=self.device)
+        fields = {name: torch.as_tensor(value, device=self.device) for name, value in fields.items()}
+        self._check(x, y, fields)
+        if self._memory is None:
+            self._begin({name: tensor.shape for name, tensor in {"x": x, **fields}.items()})
+        flat = {name: tensor.reshape(1, -1).float() for name, tensor in {"x": x, **fields}.items()}
+        label = y.reshape(1).long()
+        item = Sample(flat.pop("x"), label, flat)
+        pool = torch.zeros_like(label) if self.classes is None else label
+        uniform = torch.rand(1, generator=self._random).to(self.device)
+        kept = self._memory.add(item, pool, uniform).kept
+        return kept is None or bool(kept[0])
+
+    def sample(self, count: int) -> dict[str, torch.Tensor]:
+        """So many of the stored samples, or all if there are fewer: drawn at random without replacement.
+
+        Returns ``x [n, ...]``, ``y [n]`` and every field.
+        """
+        if self._memory is None or count < 1:
+            raise TaclError("a sample needs a count of 1 or more and a memory to which something was added.")
+        keys = torch.rand(1, self.geometry.capacity, generator=self._random).to(self.device)
+        places, weight = draw(self._memory.filled, count, keys)
+        return self._at(places[0][weight[0] > 0])
+
+    def contents(self) -> list[list[dict[str, torch.Tensor]]]:
+        """The clusters, each as the samples that it holds."""
+        if self._memory is None:
+            return []
+        places = self._memory.filled[0].nonzero()[:, 0].split(1)
+        clusters: dict[int, list] = {}
+        for place in places:
+            found = {name: tensor[0] for name, tensor in self._at(place).items()}
+            clusters.setdefault(int(place) // self.geometry.size, []).append(found)
+        return list(clusters.values())
+
+    def state_dict(self) -> dict:
+        """Everything that a checkpoint needs."""
+        held = {} if self._memory is None else self._memory.state()
+        shapes = {name: list(shape) for name, shape in self._shapes.items()}
+        return {"memory": held, "shapes": shapes, "random": self._random.get_state(), "geometry": list(self.geometry)}
+
+    def load_state_dict(self, state: dict) -> None:
+        if list(self.geometry) != state["geometry"]:
+            raise TaclError(f"this state is of a memory of {state['geometry']}, not of {list(self.geometry)}.")
+        self._memory, self._shapes = None, {}
+        if state["shapes"]:
+            self._begin({name: torch.Size(shape) for name, shape in state["shapes"].items()})
+            self._memory.load_state(state["memory"])
+        self._random.set_state(state["random"])
+
+    def _begin(self, shapes: dict[str, torch.Size]) -> None:
+        self._shapes = shapes
+        fields = {name: (shape.numel(),) for name, shape in shapes.items() if name != "x"}
+        self._memory = sample_memory(1, shapes["x"].numel(), self.geometry, self.policy, self.device, **fields)
+
+    def _at(self, places: torch.Tensor) -> dict[str, torch.Tensor]:
+        samples = self._memory.members
+        found = {name: samples.read(name, places.unsqueeze(0))[0] for name in ("x", "y", *samples.fields)}
+        return {n: found[n].view(-1, *self._shapes[n]) if n in self._shapes else found[n] for n in found}
+
+    def _check(self, x: torch.Tensor, y: torch.Tensor, fields: dict[str, torch.Tensor]) -> None:
+        if y.numel() != 1 or y.dtype.is_floating_point:
+            raise TaclError(f"y must be one whole number, the label of x, not {y.tolist()!r}; add samples one by one.")
+        if self.classes is not None and not 0 <= int(y) < self.classes:
+            raise TaclError(f"the label must be 0 to {self.classes - 1}, not {int(y)}.")
+        given = {"x": x.shape, **{name: tensor.shape for name, tensor in fields.items()}}
+        if self._shapes and given != self._shapes:
+            was, now = ({name: list(shape) for name, shape in shapes.items()} for shapes in (self._shapes, given))
+            raise TaclError(f"the samples of this memory have the shapes {was}, not {now}.")
+        if not torch.isfinite(x.float()).all():
+            raise TaclError("x must be finite: a distance to what is not a number means nothing.")
