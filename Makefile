@@ -9,6 +9,7 @@ PROFILE ?= quick
 SUBMISSIONS ?= submissions
 TIMEOUT ?= 60
 JOBS ?= auto
+N ?= 3
 CHOICE = --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS)) $(if $(METHODS),--methods $(METHODS)) \
 	$(if $(SEEDS),--seeds $(SEEDS)) $(if $(CLUSTER),--cluster $(CLUSTER))
 export PYTHON
@@ -17,7 +18,7 @@ export PYTHON
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
-.PHONY: help setup setup-test lab data reproduce figure status coursework grade $(SUITES) lint bench pictures clean distclean
+.PHONY: help setup setup-test lab data reproduce figure verify status coursework grade $(SUITES) lint bench pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +40,9 @@ reproduce: setup ## run the experiments through the notebooks (PROFILE=smoke|qui
 
 figure: setup ## make one figure of the paper from stored runs (NAME=…; without it: list the names)
 	$(RUN) tacl_lib.report.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
+
+verify: setup ## run stored runs again, here, and compare (N=3 of the short ones, or HASH=…)
+	$(RUN) tacl_lib verify $(HASH) --count $(N)
 
 status: setup ## show which runs of the profile are done, running and missing
 	$(RUN) tacl_lib.report.reproduce --status $(CHOICE)

@@ -27,6 +27,7 @@ COMMANDS = {
     "data": Command("tacl_lib.data.__main__", "fetch every dataset that is available, and show where it came from"),
     "reproduce": Command("tacl_lib.report.reproduce", "run experiments, and make their tables, figures and report"),
     "status": Command("tacl_lib.report.reproduce", "show which runs are done, running and missing", ("--status",)),
+    "verify": Command("tacl_lib.paper.verify", "run stored runs again, here, and compare"),
     "figure": Command("tacl_lib.report.gallery", "make one figure of the paper from stored runs"),
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
     "evidence": Command("tacl_lib.paper.evidence", "make the page of evidence from the reference runs"),

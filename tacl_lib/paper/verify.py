@@ -1,0 +1,129 @@
+"""Run stored runs again, here, and compare: ``tacl verify``, or ``make verify N=3`` or ``HASH=…``.
+
+A run that is made again is identical on the same machine with the same versions. Elsewhere it may differ in the last
+bits of its weights, and so in a few images of a test: how far, why that can be, and whether any comparison with the
+paper would come out differently, is what this says.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tacl_lib.core.metrics import summary
+from tacl_lib.core.record import Record
+from tacl_lib.errors import TaclError
+from tacl_lib.paper.compare import NEAR, make_cells
+from tacl_lib.runs import RunSpec, run
+from tacl_lib.runs.cost import seconds
+from tacl_lib.runs.grid import Job
+from tacl_lib.runs.spec import DEFAULT_SEEDS
+from tacl_lib.runs.store import METRICS, REFERENCE, Store
+
+CHEAP = 0.25  #: the share of runs, the shortest ones, from which some are drawn
+
+
+class Verified(NamedTuple):
+    """A stored run beside the same run made again."""
+
+    spec: RunSpec
+    seed: int
+    different: int  #: accuracies that are not the same to the last bit
+    of: int
+    furthest: float  #: the largest difference of an accuracy
+    changed: dict[str, float]  #: by metric, how much the run's number changed
+    reasons: list[str]  #: in what the circumstances of the two differ
+    verdict_changes: bool  #: whether a comparison with the paper would come out differently
+
+    def line(self) -> str:
+        spec = self.spec
+        what = f"{spec.name()}-{self.seed} ({spec.experiment} {spec.dataset} {spec.split} {spec.learner})"
+        if not self.different:
+            return f"{what}: identical, all {self.of} accuracies"
+        numbers = ", ".join(f"{name.replace('_', ' ')} {change:+.5f}" for name, change in self.changed.items())
+        why = "; ".join(self.reasons) or "the circumstances that records name are the same"
+        verdict = "changes" if self.verdict_changes else "does not change"
+        return (
+            f"{what}: {self.different} of {self.of} accuracies differ, by at most {self.furthest:.4f}\n"
+            f"    {numbers}\n    why that can be: {why}\n    the comparison with the paper {verdict}"
+        )
+
+
+def choose(store: Store, count: int, names: Sequence[str], seed: int | None = None) -> list[tuple[RunSpec, int]]:
+    """Runs of a store: those whose file names begin with one of the names, or some of the cheap ones at random."""
+    stored = [(spec, number) for spec, number, _ in store.descriptions()]
+    if names:
+        found = [(spec, number) for spec, number in stored if f"{spec.name()}-{number}".startswith(tuple(names))]
+        if not found:
+            raise TaclError(f"there is no run {' or '.join(names)} in {store.folder}; a file's name says its hash.")
+        return found
+    if not stored:
+        raise TaclError(f"there are no runs in {store.folder} to verify.")
+    stored.sort(key=lambda of: seconds(Job(of[0], (of[1],))))
+    cheap = stored[: max(count, int(len(stored) * CHEAP))]
+    return random.Random(seed).sample(cheap, min(count, len(cheap)))
+
+
+def verify(store: Store, spec: RunSpec, seed: int, again: Callable[[RunSpec, int], Record]) -> Verified:
+    """Compare a stored run with what ``again`` makes of its spec and seed."""
+    old, new = store.read(spec, seed), again(spec, seed)
+    apart = np.abs(np.nan_to_num(old.accuracy, nan=-1.0) - np.nan_to_num(new.accuracy, nan=-1.0))
+    before, after = (summary(record.accuracy, record.seen) for record in (old, new))
+    return Verified(
+        spec,
+        seed,
+        int((apart > 0).sum()),
+        int((~np.isnan(old.accuracy)).sum()),
+        float(apart.max()),
+        {name: after[name] - before[name] for name in METRICS},
+        differing(old.info, new.info),
+        _agreement(store, spec, seed, before) != _agreement(store, spec, seed, after),
+    )
+
+
+def differing(old: dict, new: dict) -> list[str]:
+    """In what the circumstances of two records differ, of those that may change bits. Early records lack some."""
+    lines = []
+    for name in ("cpu", "instructions", "blas", "threads", "device", "noise", "commit", "machine"):
+        if name in new and old.get(name) != new[name]:
+            lines.append(f"{name} {old.get(name, 'not recorded')} → {new[name]}")
+    versions = old.get("versions", {}), new.get("versions", {})
+    lines += [f"{n} {versions[0].get(n, '?')} → {v}" for n, v in versions[1].items() if versions[0].get(n) != v]
+    return lines
+
+
+def _agreement(store: Store, spec: RunSpec, seed: int, numbers: dict[str, float]) -> list:
+    """How the cells of a run compare with the paper, with these numbers for the run and the stored ones for others."""
+    runs = store.summaries([(spec, sorted({*DEFAULT_SEEDS, seed}))])
+    for name, value in numbers.items():
+        runs.loc[runs["seed"] == seed, name] = value
+    cells = make_cells(runs)
+    cells = cells[(cells["runs"] > 0) & cells["paper"].notna()]
+    return [cells["verdict"].tolist(), *((cells["difference"].abs() <= near).tolist() for near in NEAR)]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="tacl verify", description=__doc__.split("\n")[0])
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="hashes of runs, as their files are named")
+    parser.add_argument("--count", type=int, default=3, help="how many of the short ones, where no run is named")
+    parser.add_argument("--seed", type=int, help="of the choice; without it another one each time")
+    options = parser.parse_args(arguments)
+    store = Store(REFERENCE)
+    try:
+        if options.count < 1:
+            raise TaclError(f"--count must be at least 1, not {options.count}.")
+        found = []
+        for spec, seed in choose(store, options.count, options.runs, options.seed):
+            found.append(verify(store, spec, seed, lambda spec, seed: run(spec, (seed,))[0]))
+            print(found[-1].line(), flush=True)
+    except TaclError as error:
+        sys.exit(f"verify: {error}")
+    same = sum(not one.different for one in found)
+    print(f"{same} of {len(found)} identical; {sum(one.verdict_changes for one in found)} comparisons would change.")
+
+
+if __name__ == "__main__":
+    main()
