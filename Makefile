@@ -18,36 +18,52 @@ export PYTHON
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
-.PHONY: help setup setup-test lab data reproduce figure verify status coursework grade $(SUITES) lint bench pictures clean distclean
+.PHONY: help ready setup setup-test repair lab fresh data reproduce figure verify status coursework grade $(SUITES) \
+	lint bench pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## create .venv and install the kit (the others do this by themselves)
+ready:
 	@tools/setup $(VENV) none
+
+setup: ## create .venv, install the kit and check it (the others do this by themselves)
+	@tools/setup $(VENV) none check
+	@echo "All is ready. Next:  make lab  (lessons in JupyterLab)   make reproduce  (the paper)   make  (everything else)"
 
 setup-test:
 	@tools/setup $(VENV) test,browser,instructor
 
-lab: setup ## open the notebooks in JupyterLab
-	$(RUN) jupyter lab --notebook-dir=notebooks
+repair: ## install all packages anew, where something is broken
+	@tools/setup $(VENV) none repair
 
-data: setup ## fetch every dataset that can be had and show where it came from
+lab: ## open your own copies of the notebooks in JupyterLab (in my_notebooks; ARGS="--no-browser" and the like)
+	@tools/setup $(VENV) none check
+	$(RUN) tacl_lib.teaching.my_notebooks $(ARGS)
+
+fresh: ready ## bring a fresh copy of a notebook (NAME=02_agem); yours is kept beside it
+	$(RUN) tacl_lib.teaching.my_notebooks fresh $(NAME)
+
+data: ready ## fetch every dataset that can be had and show where it came from
 	$(RUN) tacl_lib.data
 
-reproduce: setup ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
+reproduce: ready ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
 	$(RUN) tacl_lib.report.reproduce $(CHOICE)
 
-figure: setup ## make one figure of the paper from stored runs (NAME=…; without it: list the names)
+figure: ready ## make one figure of the paper from stored runs (NAME=…; without it: list the names)
 	$(RUN) tacl_lib.report.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
 
-verify: setup ## run stored runs again, here, and compare (N=3 of the short ones, or HASH=…)
+<<<<<<< HEAD
+verify: ready ## run stored runs again, here, and compare (N=3 of the short ones, or HASH=…)
 	$(RUN) tacl_lib verify $(HASH) --count $(N)
 
 status: setup ## show which runs of the profile are done, running and missing
+=======
+status: ready ## show which runs of the profile are done, running and missing
+>>>>>>> 6567038 (Widgets fit a 1280 × 800 screen and either theme; the player opens at the start; a simple explorer that shows the paper's numbers)
 	$(RUN) tacl_lib.report.reproduce --status $(CHOICE)
 
-coursework: setup ## make release, solutions and marking schemes of the problem sets from their sources
+coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
 	$(RUN) tacl_lib.teaching.coursework generate
 
 grade: ## grade with nbgrader what students handed in (SUBMISSIONS=folder); see coursework/README.md

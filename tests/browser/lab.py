@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from .notebook import Notebook
 
 ROOT = Path(__file__).parents[2]
-VIEWPORT = {"width": 1280, "height": 1100}  #: the width of a small laptop; high, so that a whole widget is seen
+VIEWPORT = {"width": 1280, "height": 800}  #: a small laptop: every widget has to fit
 START_SECONDS = 90
 
 
@@ -33,13 +33,21 @@ class Server:
     token: str
     folder: Path
 
-    def ask(self, method: str, path: str) -> bytes:
+    def ask(self, method: str, path: str, content: dict | None = None) -> bytes:
         """Ask the server's own interface, e.g. ``ask("GET", "api/sessions")``."""
         request = urllib.request.Request(
-            f"{self.url}/{path}", method=method, headers={"Authorization": f"token {self.token}"}
+            f"{self.url}/{path}",
+            method=method,
+            headers={"Authorization": f"token {self.token}"},
+            data=None if content is None else json.dumps(content).encode(),
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.read()
+
+    def set_theme(self, name: str) -> None:
+        """The theme of pages that are opened from now on."""
+        setting = {"raw": json.dumps({"theme": name})}
+        self.ask("PUT", "lab/api/settings/@jupyterlab/apputils-extension:themes", setting)
 
 
 @contextmanager
@@ -97,11 +105,12 @@ class Lab:
         self._opened = 0
 
     @contextmanager
-    def open(self, source: list[str] | Path, *, run: bool = True) -> Iterator[Notebook]:
+    def open(self, source: list[str] | Path, *, run: bool = True, dark: bool = False) -> Iterator[Notebook]:
         """A page with a notebook of these code cells, or with a copy of the notebook at this path; all cells are run.
 
-        At the end the page is closed and the kernel shut down.
+        dark: in JupyterLab's dark theme. At the end the page is closed and the kernel shut down.
         """
+        self.server.set_theme("JupyterLab Dark" if dark else "JupyterLab Light")
         self._opened += 1
         path = self.server.folder / str(self._opened) / (source.name if isinstance(source, Path) else "notebook.ipynb")
         path.parent.mkdir()

@@ -1,6 +1,7 @@
 """The forgetting explorer: synthetic runs whose numbers are known, the paper's from its own file."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,16 @@ import pytest
 import tacl_lib.paper
 from tacl_lib.core.record import Record
 from tacl_lib.paper import evidence
+from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, ROOT, Store
-from tacl_lib.teaching.widgets import explorer
+from tacl_lib.teaching.widgets import explorer_figure
 from tacl_lib.teaching.widgets import explorer_state as states
 from tacl_lib.teaching.widgets.explorer import forgetting_explorer
 
 EPOCHS = 6
+NOT_RUN = ["SGD lr adapt", "BGD", "TA-OGD", "OGD (task-aware)"]  #: of the paper's methods, in the store below
 CHANGE = 3
 
 
@@ -103,29 +106,66 @@ def test_curves_bands_and_the_paper_s_line(store):
 def test_ticks_choose_the_methods(store):
     view = forgetting_explorer(store)
     names = [trace.name for trace in visible(view, "forgetting", "line")]
+    assert names == ["SGD", "TA-A-GEM", "A-GEM (task-aware)"]  # the paper's methods, as in the paper
+    variant = view.boxes["TA-A-GEM (policy random)"]
+    assert variant in view._others.children  # behind the fold
+    variant.value = True
+    names = [trace.name for trace in visible(view, "forgetting", "line")]
     assert names == ["SGD", "TA-A-GEM", "TA-A-GEM (policy random)", "A-GEM (task-aware)"]
     view.boxes["SGD"].value = view.boxes["TA-A-GEM"].value = False
     names = [trace.name for trace in visible(view, "forgetting", "line")]
     assert names == ["TA-A-GEM (policy random)", "A-GEM (task-aware)"]
     # One run has no spread; other settings have no number in the paper.
     assert len(visible(view, "forgetting", "band")[1].x) == 0
-    assert len(visible(view, "forgetting", "paper")) == 1
+    assert len(visible(view, "forgetting", "paper")) == 1 + len(NOT_RUN)
     view.paper.value = False
     assert visible(view, "forgetting", "paper") == []
 
 
-def test_what_was_not_run_says_so_and_cannot_be_ticked(store):
+def test_what_was_not_run_shows_the_paper_s_numbers_and_why(store):
     view = forgetting_explorer(store)
-    assert view.boxes["BGD"].disabled
-    assert view.boxes["BGD"].description == "BGD: not run"
     assert ("SVHN – not run", "svhn") in view.dataset.options
+    bgd = next(line for line in view.state.absent if line.look.label == "BGD")
+    assert bgd.paper["forgetting"] == paper_number("forgetting", "bgd")
+    assert f"– (paper {paper_number('forgetting', 'bgd'):.3f})" in view.table.value
+    assert view.table.value.count("not run here") == len(NOT_RUN)
+    assert [line.look.label for line in view.state.absent] == NOT_RUN
+
     view.split.value = "rotation"
-    assert "Not run: MNIST, rotation, disjoint tasks" in view.said
+    assert "Not run yet: MNIST, rotation, disjoint tasks" in view.said
     assert "make reproduce PROFILE=paper DATASETS=mnist" in view.said
-    assert visible(view, "forgetting", "line") == []
+    assert visible(view, "forgetting", "line") == visible(view, "forgetting", "ours") == []
+    assert len(visible(view, "forgetting", "paper")) == 7
+    assert view.table.value.count("not run here") == 7
+    assert "Not run yet" in view.still().alt or "not run yet" in view.still().alt
     view.split.value = "class"
     assert view.said == ""
-    assert len(visible(view, "forgetting", "line")) == 4
+    assert len(visible(view, "forgetting", "line")) == 3
+
+
+def test_where_neither_runs_nor_paper_have_a_method_it_cannot_be_ticked(tmp_path):
+    spec = PROFILES["smoke"].spec("digits", "class", "disjoint", "sgd")
+    Store(tmp_path).write(spec, [made_up(spec, 0)])
+    view = forgetting_explorer(tmp_path)
+    assert (view.boxes["SGD"].disabled, view.boxes["BGD"].disabled) == (False, True)
+
+
+def test_names_from_files_are_text_and_no_markup(tmp_path):
+    spec = PROFILES["paper"].spec("mnist", "class", "disjoint", "sgd")
+    record = made_up(spec, 0)
+    record.info["commit"] = "<script>alert(1)</script>"
+    folder = tmp_path / "<img src=x onerror=alert(1)>"
+    Store(folder).write(spec, [record])
+    view = forgetting_explorer(folder)
+    shown = "".join(part.value for part in (view.settings, view.table, view.source, view.message))
+    assert "&lt;script&gt;" in shown
+    assert "&lt;img" in shown
+    assert "<script" not in shown
+    assert "<img" not in shown
+    look = style.Look("<b>%{x}</b>", "#000000", (), "o")
+    drawn = replace(view.state.drawn[0], look=look)
+    trace = explorer_figure._trace(drawn, "forgetting", "line", EPOCHS, True)
+    assert "<b>%{x}" not in trace["hovertemplate"] + trace["name"]
 
 
 def test_no_ticked_method_is_one_sentence(store):
@@ -150,8 +190,6 @@ def test_reduced_runs_say_so_and_are_kept_apart(store):
 
 
 def test_other_settings_name_what_differs(tmp_path):
-    from dataclasses import replace
-
     spec = replace(PROFILES["paper"].spec("mnist", "class", "disjoint", "sgd", rate=0.1), epochs=7)
     assert states.group_of(spec) == ("OTHER SETTINGS (epochs 7)", "rate 0.1")
     assert states.group_of(PROFILES["smoke"].spec("digits", "class", "disjoint", "bgd"))[1] == ""
@@ -159,6 +197,7 @@ def test_other_settings_name_what_differs(tmp_path):
 
 def test_settings_are_one_click_away(store):
     view = forgetting_explorer(store)
+    view.boxes["TA-A-GEM (policy random)"].value = True
     assert view.more.selected_index is None
     rows = {name: (values, differs) for name, values, differs in states.settings_of_lines(view.state.drawn)}
     assert rows["batch size"] == (["10"] * 4, False)
@@ -171,8 +210,7 @@ def test_new_runs_are_found(store):
     view = forgetting_explorer(store)
     fill(store.folder, "paper", {"bgd": 0.3, "ogd": 0.3, "ta_ogd": 0.2})
     view.again.click()
-    assert len(visible(view, "forgetting", "line")) == 7
-    assert not view.boxes["BGD"].disabled
+    assert len(visible(view, "forgetting", "line")) == 6
     assert "3 more" in view.said
 
 
@@ -186,7 +224,7 @@ def test_a_damaged_run_is_named_and_the_others_are_shown(store, where):
     path.write_bytes(content)
     view.again.click()
     assert "damaged" in view.said
-    assert [len(drawn.records) for drawn in view.state.drawn] == [1, 2, 2, 1]
+    assert [len(drawn.records) for drawn in view.state.drawn] == [1, 2, 1]
     view.boxes["A-GEM (task-aware)"].value = False
     assert view.said == ""
 
@@ -199,17 +237,25 @@ def test_an_empty_store_is_one_sentence(tmp_path):
     assert [trace.name for trace in visible(view, "forgetting", "line")] == ["SGD"]
 
 
-def test_own_runs_come_before_the_project_s(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(states, "RESULTS", tmp_path / "empty")
+def test_own_runs_and_the_project_s_stand_side_by_side(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(states, "RESULTS", tmp_path / "own")
     monkeypatch.setattr(states, "REFERENCE", store.folder)
-    assert "came with the project" in forgetting_explorer().source.value
-    fill(tmp_path / "empty", "paper", {"sgd": 0.0})
-    assert "your own runs" in forgetting_explorer().source.value
+    view = forgetting_explorer()
+    assert "came with the project" in view.source.value
+    sgd = next(drawn for drawn in view.state.drawn if drawn.look.label == "SGD")
+    assert len(sgd.records) == 2
+    fill(tmp_path / "own", "paper", {"sgd": 0.3}, seeds=(0,))  # fewer runs than the project has
+    fill(tmp_path / "own", "paper", {"bgd": 0.3})
+    view.again.click()
+    assert "your own runs" in view.source.value
+    shown = {drawn.look.label: len(drawn.records) for drawn in view.state.drawn}
+    assert shown == {"SGD": 2, "BGD": 2, "TA-A-GEM": 2, "A-GEM (task-aware)": 1}
+    fill(tmp_path / "own", "paper", {"sgd": 0.3}, seeds=(0, 1))  # as many: one's own come first
+    view.again.click()
+    assert view.state.drawn[0].ours["first_task_accuracy"][0] < sgd.ours["first_task_accuracy"][0]
 
 
-def test_the_reference_runs_of_the_project_are_shown(monkeypatch):
-    # Where there are many runs, only those at the paper's settings begin with a tick; here two are many.
-    monkeypatch.setattr(explorer, "MANY", 2)
+def test_the_reference_runs_of_the_project_are_shown():
     view = forgetting_explorer(REFERENCE)
     view.experiment.value, view.dataset.value, view.split.value = evidence.SHOWN
     assert view.said == ""

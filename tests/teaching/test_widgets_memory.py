@@ -1,5 +1,6 @@
 """The memory player and builder: what they show is what the log says, step by step."""
 
+import asyncio
 import base64
 import io
 import json
@@ -195,12 +196,11 @@ def test_each_thumbnail_stands_in_its_frame_with_its_colour(shape):
             continue
         colour = looks[tasks[cluster, slot]].colour
         expected = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-        assert cell[high // 2, 1].tolist() == expected
+        assert cell[1, 1].tolist() == cell[high - 3, 1].tolist() == expected
         assert cell[high - 2, wide // 2].tolist() == expected
-        # Right of the number in the corner, pixel by pixel.
+        # The whole image, pixel by pixel: nothing is written over it.
         image = np.broadcast_to(images[cluster, slot], (*shape[:2], 3)).repeat(sheet.zoom, 0).repeat(sheet.zoom, 1)
-        right = thumbnails.TAG[0]
-        np.testing.assert_array_equal(cell[frame:-frame, right:-frame], image[:, right - frame :])
+        np.testing.assert_array_equal(cell[frame:-frame, thumbnails.BAND : -frame], image)
 
 
 def test_numbers_tell_tasks_apart_without_colour():
@@ -275,7 +275,7 @@ def test_the_picture_in_the_figure_is_that_of_the_step(player, step):
     for cluster, members in enumerate(memory):
         for slot, member in enumerate(members):
             x, y = panel.sheet.corner(cluster, slot)
-            colour = seen[y + 20, x + 1]
+            colour = seen[y + 27, x + 1]
             expected = _rgb("#dcdcdc") if member is None else _rgb(player.looks[member[0]].colour)
             assert np.abs(colour - expected).max() < 40, (cluster, slot, colour, expected)
     assert state.counts.sum() == sum(member is not None for members in memory for member in members)
@@ -295,6 +295,50 @@ def test_the_newcomer_is_marked_and_tied_to_its_nearest_mean(player):
     np.testing.assert_allclose([line.x[1], line.y[1]], player.history.places_on_map[members].mean(0), rtol=1e-4)
     box = trace(player, "newcomer", 0)
     assert (min(box.x), min(box.y)) == player.panels[0].sheet.corner(came.cluster, came.slot)
+
+
+def test_a_player_opens_at_the_start_and_hides_what_is_to_come():
+    player = widgets.memory_player()
+    assert player.playback.value == 0
+    assert "Press Play" in words_of(player.story)
+    covers = [trace for trace in player.figure.data if trace.name == "future"]
+    assert [list(cover.x[:2]) for cover in covers] == [[1, 628]] * 2
+    player.playback.go(300)
+    player.playback.go(100)  # what was seen stays seen
+    assert [list(cover.x[:2]) for cover in covers] == [[301, 628]] * 2
+    player.playback.go(627)
+    assert [len(cover.x) for cover in covers] == [0, 0]
+    # Nobody can press Play on a picture: it shows the end.
+    player.playback.go(0)
+    assert player.still().alt.startswith("Step 627 of 628")
+
+
+def test_a_builder_that_was_started_before_it_is_shown_is_complete():
+    """In a notebook, where an event loop runs: nothing is left to a moment in which no cell runs."""
+
+    async def in_a_cell():
+        builder = widgets.memory_builder(epochs=2)
+        builder.start()
+        return builder
+
+    builder = asyncio.run(in_a_cell())
+    assert [history.recorded for history in builder.histories] == [314, 314]
+    assert builder.playback.value == 313
+    assert not builder.run.disabled
+
+
+def test_names_of_a_user_reach_no_figure_as_markup(monkeypatch):
+    from tacl_lib.core.memory.policies import POLICIES, fifo
+
+    name = "<a href='x'>mine</a> %{y}"
+    monkeypatch.setitem(POLICIES, name, fifo)
+    builder = widgets.memory_builder(epochs=1, clusters=4, cluster_size=2, policies=(name, "fifo"))
+    builder.start()
+    headings = [mark.text for mark in builder.figure.layout.annotations]
+    assert headings[0] == "<b>&lt;a href='x'&gt;mine&lt;/a&gt; &#37;{y}</b>"
+    for line in (builder.story, builder.message, *builder.words):
+        assert "<a" not in line.value
+    assert "&lt;a href=" in builder.words[0].value
 
 
 def test_a_click_in_any_view_highlights_the_cluster_in_all(player):
@@ -674,6 +718,7 @@ def test_views_do_not_change_their_height():
     """Fixed heights: nothing on the page jumps while a memory plays."""
     for view in (widgets.memory_player(), widgets.memory_builder()):
         lines = [
+            view.heading,
             view.message,
             view.story,
             view.key,

@@ -25,7 +25,9 @@ class Picture(Figure):
         png = base64.b64encode(_bytes(self, "png", self.alt)).decode()
         width = round(self.get_figwidth() * 90)
         # JupyterLab shows the HTML, the only form whose alternative text it keeps; others take the image.
-        page = f'<img alt="{html.escape(self.alt)}" width="{width}" src="data:image/png;base64,{png}">'
+        # Colours are chosen on white: in a dark theme the figure is a light card.
+        card = "background:#fff;border-radius:6px"
+        page = f'<img alt="{html.escape(self.alt)}" width="{width}" style="{card}" src="data:image/png;base64,{png}">'
         about = {"image/png": {"width": width, "alt": self.alt}}
         return {"text/html": page, "image/png": png, "text/plain": self.alt}, about
 

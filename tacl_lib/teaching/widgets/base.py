@@ -22,8 +22,19 @@ from tacl_lib.report.figures.picture import Picture
 from tacl_lib.teaching.widgets.light_figure import LightFigure
 
 WIDTH = 1160  #: pixels that a view takes at most; JupyterLab leaves about 900 to 1,160 of 1,280
+HEIGHT = 670  #: … of the 800 pixels of a small laptop's screen that JupyterLab leaves to a cell
 STILL_DPI = 80  #: a still picture 11 inches wide is 880 pixels wide and some 100 kB large
 FONT = '"DejaVu Sans", "Segoe UI", "Helvetica Neue", Arial, sans-serif'
+
+# Words around the figures have the colours of JupyterLab's theme, light or dark; elsewhere those of the page.
+INK = "var(--jp-ui-font-color1, inherit)"
+WARNING = "var(--jp-error-color1, #b3261e)"
+RULE = "var(--jp-border-color2, #bdbdbd)"
+PAPER = "#ffffff"  #: of figures: light cards in either theme, as their colours were chosen, and checked, on white
+_STYLE = (
+    "<style>.tacl-view .js-plotly-plot {border-radius: 6px; overflow: hidden}"
+    ".tacl-view .jupyter-widget-Collapse-header {color: var(--jp-ui-font-color0, inherit)}</style>"
+)
 
 
 class Late:
@@ -56,29 +67,29 @@ class View(Late, ipywidgets.VBox):
     Where no front end can show it (nbconvert, papermill, a plain viewer), the picture stands in for it.
     """
 
-    def __init__(self, title: str, children: Sequence[ipywidgets.Widget]):
-        self.heading = ipywidgets.HTML(_heading(title))
-        self.message = ipywidgets.HTML(layout=ipywidgets.Layout(height="26px", margin="0"))
+    def __init__(self, title: str, children: Sequence[ipywidgets.Widget], message_first: bool = False):
+        self.heading = ipywidgets.HTML(_STYLE + _heading(title), layout=ipywidgets.Layout(height="26px", margin="0"))
+        self.message = caption()
         self.tell("")
+        parts = [self.message, *children] if message_first else [*children, self.message]
         # Nothing of a view may change its height, or the page jumps while it plays.
         layout = ipywidgets.Layout(width="100%", max_width=f"{WIDTH}px", overflow="hidden")
-        super().__init__([self.heading, *children, self.message, Fitting()], layout=layout)
+        super().__init__([self.heading, *parts, Fitting()], layout=layout)
+        self.add_class("tacl-view")
 
     def still(self) -> Picture:
         """The present state as a matplotlib figure with its alternative text."""
         raise NotImplementedError
 
     def tell(self, sentence: str, wrong: bool = False) -> None:
-        """Show one sentence below the figures; wrong: in the colour of warnings, with a sign."""
+        """Show one sentence; wrong: in the colour of warnings, with a sign."""
         self.said = sentence
         first, *more = sentence.splitlines() or [""]
         if more:  # e.g. a list of all sources that were tried: it is one hover away
             first = f"{first.rstrip(':')}. {more[-1].strip()}"
-        colour = style.WARNING if wrong else style.INK
         self.message.value = (
-            f'<div role="status" aria-live="polite" title="{html.escape(sentence)}" style="color:{colour};'
-            f'line-height:24px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis">'
-            f"{'⚠ ' if wrong else ''}{html.escape(first)}</div>"
+            f'<div role="status" aria-live="polite" title="{html.escape(sentence)}" '
+            f'style="{_LINES};color:{WARNING if wrong else INK}">{"⚠ " if wrong else ""}{html.escape(first)}</div>'
         )
 
     @contextmanager
@@ -110,6 +121,7 @@ def figure_widget(figure: go.Figure | None = None, height: int = 400, **layout) 
     widget = Figure(figure)
     widget.update_layout(
         template="plotly_white",
+        paper_bgcolor=PAPER,
         height=height,
         autosize=True,
         margin={"l": 50, "r": 16, "t": 40, "b": 40},
@@ -194,16 +206,25 @@ def row(*controls: ipywidgets.Widget, **layout) -> ipywidgets.HBox:
     return ipywidgets.HBox(controls, layout=ipywidgets.Layout(**layout))
 
 
-def caption(height: int = 26) -> ipywidgets.HTML:
-    """An empty line of fixed height for what a figure shows, in words; see `said_in`."""
-    return ipywidgets.HTML(layout=ipywidgets.Layout(height=f"{height}px", margin="0"))
+#: Long sentences are wrapped, never cut: what has no room can be scrolled to.
+_LINES = "line-height:20px;font-size:13px;overflow-wrap:anywhere"
+
+
+def caption(lines: int = 1, **layout) -> ipywidgets.HTML:
+    """An empty place of fixed height for what a figure shows, in words; see `said_in`."""
+    return ipywidgets.HTML(
+        layout=ipywidgets.Layout(height=f"{20 * lines + 4}px", margin="0", overflow="auto", **layout)
+    )
 
 
 def said_in(line: ipywidgets.HTML, text: str) -> None:
     """Write plain text into a caption."""
-    one_line = "line-height:24px;font-size:14px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
-    said = html.escape(text)
-    line.value = f'<div title="{said}" style="{one_line};color:{style.INK}">{said}</div>'
+    line.value = f'<div style="{_LINES};color:{INK}">{html.escape(text)}</div>'
+
+
+def plain(text: str) -> str:
+    """Text from a name or a file for plotly, which reads ``<b>`` as bold and ``%{…}`` as a value."""
+    return html.escape(text, quote=False).replace("%{", "&#37;{")
 
 
 @dataclass(frozen=True)
@@ -245,4 +266,4 @@ def task_looks(count: int) -> list[TaskLook]:
 
 
 def _heading(title: str) -> str:
-    return f'<div style="font-weight:600;font-size:15px;line-height:24px;color:{style.INK}">{html.escape(title)}</div>'
+    return f'<div style="font-weight:600;font-size:15px;line-height:24px;color:{INK}">{html.escape(title)}</div>'

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
-from tacl_lib.report.figures import style
-from tacl_lib.teaching.widgets.base import TaskLook, figure_widget
+from tacl_lib.teaching.widgets.base import INK, TaskLook, figure_widget
 from tacl_lib.teaching.widgets.panels import Panel
 
 
@@ -23,7 +22,7 @@ def assembled(panels: list[Panel], height: int) -> go.FigureWidget:
         images=images,
         hoverdistance=60,  # the strips of thumbnails are long, and have few points
         annotations=[panel.heading() for panel in panels],
-        margin={"l": 58, "r": 10, "t": 26, "b": 40},
+        margin={"l": 58, "r": 12, "t": 26, "b": 40},
         **layout,
     )
     first = 0
@@ -51,9 +50,9 @@ SIGNS = "●■◆▲▼✚✖★⬢⬟"
 def key(looks: list[TaskLook], names: tuple[str, ...]) -> str:
     """The tasks with colour, number and symbol, as HTML."""
     entries = "".join(
-        f'<span style="margin-right:14px;white-space:nowrap"><span style="background:{look.colour};color:{look.ink};'
+        f'<span style="margin-right:14px;display:inline-block"><span style="background:{look.colour};color:{look.ink};'
         f'font-weight:700;padding:1px 5px;margin-right:4px">{look.task}</span>{SIGNS[look.task]} '
         f"{html.escape(name)}</span>"
         for look, name in zip(looks, names, strict=True)
     )
-    return f'<div style="line-height:28px;color:{style.INK};overflow:hidden;white-space:nowrap">Tasks: {entries}</div>'
+    return f'<div style="line-height:22px;font-size:13px;color:{INK}">Tasks: {entries}</div>'

@@ -22,10 +22,11 @@ from tacl_lib.teaching.widgets.playback import Follow, Playback
 from tacl_lib.teaching.widgets.stills import builder_still, empty_still
 from tacl_lib.teaching.widgets.time_panels import SharePanel, TimelinePanel
 
-HEIGHT = 660
+HEIGHT = 410
 NOTHING = "nothing"
 PART = 0.15  #: seconds of filling between two pictures
 INVITATION = "Choose, then press “Run”: the memory fills before your eyes, without any training."
+HALF, WHOLE = "49.5%", "100%"  #: of the width, for the words of a memory
 
 
 def memory_builder(dataset: str = "digits", **settings) -> "MemoryBuilder":
@@ -52,13 +53,15 @@ class MemoryBuilder(View):
     def __init__(self, choice: Choice):
         self.controls = _controls(choice)
         self.seed = choice.seed
-        self.run = button("Run", "play", "Fill the memory from the stream", "110px", button_style="primary")
-        self.stop = button("Stop", "stop", "Stop here; what was recorded stays", "110px", disabled=True)
-        self.progress = ipywidgets.IntProgress(description="", layout={"width": "200px", "margin": "2px 10px"})
-        self.run.on_click(lambda _: self.start())
+        self.run = button("Run", "play", "Fill the memory from the stream", "84px", button_style="primary")
+        self.stop = button("Stop", "stop", "Stop here; what was recorded stays", "84px", disabled=True)
+        self.progress = ipywidgets.IntProgress(
+            description="", layout={"width": "110px", "margin": "2px 10px"}, tooltip="How much of the stream has passed"
+        )
+        self.run.on_click(lambda _: self._run_clicked())
         self.stop.on_click(lambda _: self._ask_to_stop())
         self.playback, self.follow = Playback(self._moved), Follow(self._moved)
-        self.words, self.story, self.key = [caption(), caption()], caption(), caption(30)
+        self.words, self.story, self.key = [caption(2, width=HALF), caption(2, width=HALF)], caption(), caption()
         self.choice: Choice | None = None  # of the memories that are shown
         self.histories: list[MemoryHistory] = []
         self.looks: list[TaskLook] = []
@@ -72,11 +75,13 @@ class MemoryBuilder(View):
             "Memory builder: the same stream, your memory",
             [
                 row(*(names[name] for name in ("dataset", "split", "experiment", "epochs", "sampling_rate"))),
-                row(*(names[name] for name in ("policy", "rival", "pool_per_class", "clusters", "cluster_size"))),
-                row(self.run, self.stop, self.progress),
+                row(
+                    *(names[name] for name in ("policy", "rival", "pool_per_class", "clusters", "cluster_size")),
+                    *(self.run, self.stop, self.progress),
+                ),
                 row(self.playback.box, self.follow.control, flex_flow="row"),
-                *self.words,
                 self.stage,
+                row(*self.words, justify_content="space-between"),
                 self.key,
                 self.story,
             ],
@@ -91,25 +96,36 @@ class MemoryBuilder(View):
         return Choice(**values, policies=policies, seed=self.seed)
 
     def start(self) -> None:
-        """Fill memories anew. In a notebook this goes on in the background, so that it can be stopped."""
+        """Fill memories anew, to the end at once: shown afterwards, they are complete also while other cells run."""
         if self._busy:
             return
         with self.guarded():
-            choice = self.chosen()
-            if self._tasks_of != choice.images:
-                self.tell(f"Loading {DATASETS.get(choice.dataset, choice.dataset)} …")
-                self._tasks, self._tasks_of = choice.tasks(), choice.images
-            filling = choice.filling(self._tasks)
-            looks = task_looks(self._tasks.count)
-            self.tell("")
-            self._prepare(choice, looks, filling)
-            try:
-                loop = asyncio.get_running_loop()
-            except RuntimeError:  # no notebook: to the end at once
-                for _ in self._parts(filling):
-                    pass
-            else:
-                self._running = loop.create_task(self._in_background(filling))  # kept, or it might be collected
+            for _ in self._parts(self._begin()):
+                pass
+
+    def _run_clicked(self) -> None:
+        """The same in the background, before the user's eyes; it can be stopped."""
+        if self._busy:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no notebook
+            self.start()
+            return
+        with self.guarded():
+            self._running = loop.create_task(self._in_background(self._begin()))  # kept, or it might be collected
+
+    def _begin(self) -> Filling:
+        """Empty memories of what is chosen, and a stage for them."""
+        choice = self.chosen()
+        if self._tasks_of != choice.images:
+            self.tell(f"Loading {DATASETS.get(choice.dataset, choice.dataset)} …")
+            self._tasks, self._tasks_of = choice.tasks(), choice.images
+        filling = choice.filling(self._tasks)
+        looks = task_looks(self._tasks.count)
+        self.tell("")
+        self._prepare(choice, looks, filling)
+        return filling
 
     async def _in_background(self, filling: Filling) -> None:
         with self.guarded():
@@ -174,7 +190,10 @@ class MemoryBuilder(View):
         ):
             for panel in panels:
                 panel.move(history, state, followed)
-            said_in(line, f"{name.capitalize()}, step {state.step:,} of {history.steps:,}: {history.happened(state)}")
+            said_in(
+                line,
+                f"{name[:1].upper()}{name[1:]}, step {state.step:,} of {history.steps:,}: {history.happened(state)}",
+            )
             stories.append(f"{name}: {state.counts[0]:,} of {max(state.counts.sum(), 1):,}")
         if followed is None:
             said_in(self.story, f"Members from the first task: {', '.join(stories)}.")
@@ -190,18 +209,23 @@ class MemoryBuilder(View):
     def _set_stage(self, policies: tuple[str, ...]) -> None:
         """A new figure with a column of panels per policy."""
         titles = [POLICY_TITLES.get(name, name) for name in policies]
-        sides = [(0, 0.47), (0.53, 1)] if len(titles) > 1 else [(0, 1)]
+        sides = [(0, 0.475), (0.525, 1)] if len(titles) > 1 else [(0, 1)]
         self.columns: list[list[Panel]] = []
         for number, (side, title) in enumerate(zip(sides, titles, strict=True)):
-            aspect = 1.4 if len(titles) > 1 else 2.9
-            place = 3 * number + 1, side, (0.55, 1), title.capitalize()
+            aspect = 3.4 if len(titles) > 1 else 5.4
+            begin, wide = side[0], side[1] - side[0]
+            over_time, share = (begin, begin + 0.54 * wide), (begin + 0.64 * wide, begin + wide)
+            place, low = 3 * number + 1, (0, 0.365)
             self.columns.append(
                 [
-                    ClusterPanel(*place, image=number, aspect=aspect),
-                    TimelinePanel(3 * number + 2, side, (0.225, 0.45), "Oldest task in each cluster"),
-                    SharePanel(3 * number + 3, side, (0, 0.15), "Share of each task"),
+                    ClusterPanel(place, side, (0.53, 1), title[:1].upper() + title[1:], image=number, aspect=aspect),
+                    TimelinePanel(place + 1, over_time, low, "Oldest task in each cluster"),
+                    SharePanel(place + 2, share, low, "Share of each task"),
                 ]
             )
+        for line in self.words:
+            line.layout.width = HALF if len(titles) > 1 else WHOLE
+        self.words[1].layout.display = None if len(titles) > 1 else "none"
         every = [panel for panels in self.columns for panel in panels]
         self.figure = assembled(every, HEIGHT)
         listen(every, self.follow.toggle)

@@ -2,7 +2,6 @@
 
 import html
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,64 +14,69 @@ from tacl_lib.report.figures.picture import Picture
 from tacl_lib.runs.grid import EXPERIMENTS
 from tacl_lib.runs.profiles import PAPER_DATASETS, SPLITS
 from tacl_lib.runs.store import Store
-from tacl_lib.teaching.widgets.base import View, button, labelled, row
+from tacl_lib.teaching.widgets.base import INK, RULE, WARNING, View, button, labelled, row
 from tacl_lib.teaching.widgets.explorer_figure import draw, empty_figure, still
 from tacl_lib.teaching.widgets.explorer_state import (
     AT_PAPER,
+    METHOD_OF,
+    PAPER_LABELS,
+    Drawn,
     ExplorerState,
     explorer_state,
     library_of,
+    paper_numbers,
     settings_of_lines,
 )
 
 _NAMES = {"experiment": style.EXPERIMENTS, "dataset": style.DATASETS, "split": style.SPLITS}
 _USUAL = {"experiment": EXPERIMENTS, "dataset": PAPER_DATASETS, "split": SPLITS}
-MANY = 8  #: lines in one figure
+_KEY = (
+    "Lines: mean over runs; bands: one standard deviation. Thin vertical lines: a new task begins (grey: two tasks are "
+    "mixed). Filled mark at the right: our mean over all epochs. Dotted line and open mark: the paper's number, which "
+    "is such a mean."
+)
 
 
 class ForgettingExplorer(View):
-    """``state`` is what the controls ask for: curves, numbers, or one sentence on why there are none."""
+    """The paper's methods at its settings; runs at other settings lie in a fold.
+
+    ``state`` is what the controls ask for: curves, numbers, or one sentence on why there are none.
+    """
 
     def __init__(self, store: Store | Path | str | None = None):
         self._quiet, self._asked = False, store
         self._heard: list[str] = []  # what the store said of damaged files
         self.group = labelled(ipywidgets.Dropdown, "Runs at", "560px")
-        self.experiment = labelled(ipywidgets.Dropdown, "Experiment", "280px")
-        self.dataset = labelled(ipywidgets.Dropdown, "Dataset", "260px")
-        self.split = labelled(ipywidgets.Dropdown, "Split", "250px")
-        self.again = button("Look for new runs", "refresh", "read the folder of results again")
+        self.experiment = labelled(ipywidgets.Dropdown, "Experiment", "260px")
+        self.dataset = labelled(ipywidgets.Dropdown, "Dataset", "240px")
+        self.split = labelled(ipywidgets.Dropdown, "Split", "240px")
+        self.again = button("Look for new runs", "refresh", "Read the folder of results again")
         self.paper = labelled(ipywidgets.Checkbox, "the paper's numbers", "190px", value=True, indent=False)
         self.boxes: dict[str, ipywidgets.Checkbox] = {}
-        self._methods = row()
-        self.source = ipywidgets.HTML(layout=ipywidgets.Layout(min_height="26px"))
-        self.table = ipywidgets.HTML(layout=ipywidgets.Layout(overflow="auto"))
+        self._methods, self._others = row(), row()
+        self.source = ipywidgets.HTML()
+        self.table = ipywidgets.HTML(layout=ipywidgets.Layout(overflow="auto", margin="4px 0 0"))
         self.settings = ipywidgets.HTML()
-        self.more = ipywidgets.Accordion([self.settings], titles=("Settings of these runs",), selected_index=None)
         self._look_up()
         self.figure = empty_figure(self._most())
         self.again.on_click(self._refresh)
         self.paper.observe(lambda _: self._draw(), "value")
         for control in (self.group, self.experiment, self.dataset, self.split):
             control.observe(self._chosen, "value")
-        key = (
-            "Lines: mean over runs; bands: one standard deviation. Thin vertical lines: a new task begins (grey: two "
-            "tasks are mixed). Filled mark at the right: our mean over all epochs. Dotted line and open mark: the "
-            "paper's number, which is such a mean."
-        )
-        super().__init__(
-            "Forgetting explorer: what is remembered, epoch by epoch",
-            [
-                row(self.group, self.again),
-                row(self.experiment, self.dataset, self.split),
-                self._methods,
-                self.source,
-                self.figure,
-                ipywidgets.HTML(f'<div style="line-height:1.4;font-size:13px;color:{style.INK}">{key}</div>'),
-                self.table,
-                self.more,
-            ],
-        )
+        choices = row(self.experiment, self.dataset, self.split, self.again)
+        children = [choices, self._methods, self.figure, self.table, self._folds()]
+        title = "Forgetting explorer: what is remembered, epoch by epoch"
+        super().__init__(title, children, message_first=True)
         self._draw()
+
+    def _folds(self) -> ipywidgets.Widget:
+        """What a lesson does without: one click away."""
+        key = ipywidgets.HTML(f'<div style="line-height:1.4;font-size:13px;color:{INK}">{_KEY}</div>')
+        self.other = ipywidgets.VBox([row(self.group), self._others])
+        titles = ("How to read this", "Other settings", "Settings of these runs")
+        parts = [ipywidgets.VBox([key, self.source]), self.other, self.settings]
+        self.more = ipywidgets.Accordion(parts, titles=titles, selected_index=None)
+        return self.more
 
     @property
     def labels(self) -> list[str]:
@@ -97,7 +101,7 @@ class ForgettingExplorer(View):
         """Options of the lists and boxes for the chosen group; first: choose something that was run."""
         lines = [line for line in self.library.lines if line.group == self.group.value]
         chosen = (self.experiment.value, self.dataset.value, self.split.value)
-        places = [line.place for line in lines]
+        places = [line.place for line in lines if line.plain] or [line.place for line in lines]
         if places and (first or None in chosen) and chosen not in places:
             chosen = min(places, key=lambda place: (-places.count(place), *map(_rank, _USUAL, place)))  # most to see
         for name, control, value in zip(_USUAL, self._lists, chosen, strict=True):
@@ -112,34 +116,39 @@ class ForgettingExplorer(View):
         return self.experiment, self.dataset, self.split
 
     def _offer_methods(self) -> None:
-        """One box for each method; those that were not run here are grey and say so.
+        """One box for each method; what was not run here and is not in the paper is grey.
 
-        Where a figure would have more lines than an eye can tell apart, those with other settings begin unticked.
+        Methods begin with a tick; the paper's ones run at other settings lie in the fold, without one.
         """
+        methods = {*PAPER_LABELS, *(line.label for line in self.library.lines if line.plain)}
         run = {line.label for line in self._available()}
-        lines = [line for line in self.library.lines if line.group == self.group.value]
-        crowded = max(Counter(line.place for line in lines).values(), default=0) > MANY
-        waiting = {line.label for line in lines if crowded and not line.plain}
+        published = self._published()
         labels = self.library.labels(self.group.value)
         for label in labels:
             if label not in self.boxes:
-                box = ipywidgets.Checkbox(value=label not in waiting, indent=False)
+                box = ipywidgets.Checkbox(value=label in methods, description=label, indent=False)
+                box.layout = ipywidgets.Layout(width=f"{34 + 7.6 * len(label):.0f}px", margin="0 10px 0 0")
                 box.observe(lambda _: self._draw(), "value")
                 self.boxes[label] = box
             box = self.boxes[label]
-            box.disabled = label not in run
-            box.description = label if label in run else f"{label}: not run"
+            box.disabled = label not in run | published
             box.tooltip = f"show {label}" if label in run else f"{label} was not run here"
-            box.layout = ipywidgets.Layout(width=f"{34 + 7.6 * len(box.description):.0f}px", margin="0 10px 0 0")
-        self._methods.children = [*(self.boxes[label] for label in labels), self.paper]
+        others = [self.boxes[label] for label in labels if label not in PAPER_LABELS]
+        self._methods.children = [*(self.boxes[label] for label in PAPER_LABELS), self.paper]
+        self._others.children = others or [ipywidgets.HTML("There are no runs at other settings here.")]
+
+    def _published(self) -> set[str]:
+        """The methods of which the paper has numbers here."""
+        experiment, dataset, split = (control.value for control in self._lists)
+        return {label for label in PAPER_LABELS if paper_numbers(METHOD_OF[label], experiment, dataset, split)}
 
     def _available(self):
         return self.library.available(self.group.value, *(control.value for control in self._lists))
 
     def _most(self) -> int:
         """The largest number of lines that can stand in one panel."""
-        places = [(line.group, line.place) for line in self.library.lines]
-        return max((places.count(place) for place in set(places)), default=1)
+        others = [(line.group, line.place) for line in self.library.lines if line.label not in PAPER_LABELS]
+        return len(PAPER_LABELS) + max((others.count(place) for place in set(others)), default=0)
 
     def _chosen(self, change) -> None:
         if self._quiet:
@@ -174,7 +183,6 @@ class ForgettingExplorer(View):
             )
         draw(self.figure, self.state, self.paper.value)
         self.source.value = _source(self._where, self.state)
-        self.table.layout.height = f"{34 + 25 * len(self._available())}px"  # the same, whatever is ticked
         self.table.value = _table(self.state)
         self.settings.value = _settings(self.state)
         self._speak()
@@ -193,8 +201,8 @@ class ForgettingExplorer(View):
         problem = self._heard[0] if self._heard else self.state.problem
         if problem:
             self.tell(problem[0].upper() + problem[1:], wrong=True)
-        elif "⚠" in self.message.value:
-            self.tell("")
+        else:
+            self.tell(self.state.notice)
 
     def still(self) -> Picture:
         spec = [
@@ -216,30 +224,48 @@ def _short(group: str) -> str:
 
 
 def _source(where: str, state: ExplorerState) -> str:
-    notice = f'<b style="color:{style.WARNING}">⚠ {html.escape(state.notice)}</b> ' if state.notice else ""
-    return f'<div style="line-height:1.4;font-size:13px">{notice}Shown: {html.escape(where)}.</div>'
+    notice = f'<b style="color:{WARNING}">⚠ {html.escape(state.notice)}</b> ' if state.notice else ""
+    return f'<div style="line-height:1.4;font-size:13px;color:{INK}">{notice}Shown: {html.escape(where)}.</div>'
 
 
 def _table(state: ExplorerState) -> str:
-    """Our means over epochs ± deviation over runs, the paper's in brackets: the numbers of its tables."""
+    """Our means over epochs ± deviation over runs, the paper's in brackets: the numbers of its tables; and the key."""
     head = "".join(f'<th style="{_CELL}">{label}</th>' for label, _ in METRICS.values())
-    body = ""
-    for drawn in state.drawn:
-        cells = ""
-        for metric in METRICS:
-            value, deviation = drawn.ours[metric]
-            spread = f" ± {deviation:.3f}" if len(drawn.records) > 1 else ""
-            paper = f" (paper {drawn.paper[metric]:.3f})" if metric in drawn.paper else ""
-            cells += f'<td style="{_CELL}">{"diverged" if value != value else f"{value:.3f}{spread}"}{paper}</td>'
-        swatch = f'<span style="color:{drawn.look.colour}">■</span>'
-        name = f"{swatch} {html.escape(drawn.look.label)}"
-        body += f'<tr><td style="{_CELL}">{name}</td>{cells}<td style="{_CELL}">{len(drawn.records)}</td></tr>'
+    body = "".join(_row(drawn) for drawn in [*state.drawn, *state.absent])
     if not body:
         return ""
     return (
         f'<table style="{_TABLE}"><tr><th style="{_CELL}">mean over all epochs</th>{head}'
         f'<th style="{_CELL}">runs</th></tr>{body}</table>'
     )
+
+
+def _row(drawn: Drawn) -> str:
+    cells = ""
+    for metric in METRICS:
+        value, deviation = drawn.ours.get(metric, (None, 0.0))
+        spread = f" ± {deviation:.3f}" if len(drawn.records) > 1 else ""
+        ours = "–" if value is None else "diverged" if value != value else f"{value:.3f}{spread}"
+        paper = f" (paper {drawn.paper[metric]:.3f})" if metric in drawn.paper else ""
+        cells += f'<td style="{_CELL}">{ours}{paper}</td>'
+    name = f"{_swatch(drawn.look)} {html.escape(drawn.look.label)}"
+    runs = len(drawn.records) or "not run here"
+    return f'<tr><td style="{_CELL}">{name}</td>{cells}<td style="{_CELL}">{runs}</td></tr>'
+
+
+def _swatch(look: style.Look) -> str:
+    """How the line of a method looks, on the white of the figures."""
+    dash = " ".join(f"{part * look.width:.1f}" for part in look.dash) or "none"
+    line = f'<line x1="2" y1="7" x2="42" y2="7" stroke="{look.colour}" stroke-width="{look.width}" '
+    return (
+        '<svg width="44" height="14" aria-hidden="true" style="background:#fff;border-radius:3px;vertical-align:-2px">'
+        f'{line}stroke-dasharray="{dash}"/><text x="22" y="11" text-anchor="middle" font-size="11" '
+        f'fill="{look.colour}">{_SIGNS[look.marker]}</text></svg>'
+    )
+
+
+_SIGNS = {"v": "▼", "^": "▲", "s": "■", "P": "✚", "D": "◆", "o": "●", "d": "♦", "X": "✖", ">": "▶", "<": "◀"}
+_SIGNS |= {"p": "⬟", "h": "⬢"}
 
 
 def _settings(state: ExplorerState) -> str:
@@ -256,13 +282,13 @@ def _settings(state: ExplorerState) -> str:
     )
 
 
-_TABLE = f"border-collapse:collapse;font-size:13px;line-height:1.5;color:{style.INK}"
-_CELL = "padding:2px 12px 2px 0;text-align:left;border-bottom:1px solid #ddd;white-space:nowrap;vertical-align:top"
+_TABLE = f"border-collapse:collapse;font-size:13px;line-height:1.4;color:{INK}"
+_CELL = f"padding:2px 14px 2px 0;text-align:left;border-bottom:1px solid {RULE};white-space:nowrap;vertical-align:top"
 
 
 def forgetting_explorer(store: Store | Path | str | None = None) -> ForgettingExplorer:
     """Accuracy and forgetting of stored runs over epochs, beside the paper's numbers.
 
-    store: a folder of results; None takes your own, or the project's reference runs where you have none.
+    store: a folder of results; None takes your own runs and the project's reference runs.
     """
     return ForgettingExplorer(store)

@@ -5,14 +5,15 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from tacl_lib.report.figures import style
-from tacl_lib.report.figures.parts import METRICS, draw_runs, ends, key_of, mark_tasks, not_run, tidy
+from tacl_lib.report.figures.parts import METRICS, draw_runs, ends, key_of, mark_tasks, tidy
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
-from tacl_lib.teaching.widgets.base import figure_widget
+from tacl_lib.teaching.widgets.base import figure_widget, plain
 from tacl_lib.teaching.widgets.explorer_state import Drawn, ExplorerState
+from tacl_lib.teaching.widgets.stills import empty_still
 
-HEIGHT = 400
+HEIGHT = 290
 PARTS = ("band", "line", "ours", "paper")  #: the traces of one method in one panel
-_NOTHING = {"x": [], "y": [], "visible": False, "showlegend": False}
+_NOTHING = {"x": [], "y": [], "visible": False}
 SYMBOLS = {"v": "triangle-down", "^": "triangle-up", "s": "square", "P": "cross", "D": "diamond", "o": "circle"}
 SYMBOLS |= {"d": "diamond-tall", "X": "x", ">": "triangle-right", "<": "triangle-left", "p": "pentagon", "h": "hexagon"}
 
@@ -28,9 +29,7 @@ def empty_figure(slots: int) -> go.FigureWidget:
     widget = figure_widget(
         figure,
         height=HEIGHT,
-        showlegend=True,
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "itemclick": False, "itemdoubleclick": False},
-        margin={"l": 46, "r": 12, "t": 34, "b": 96},
+        margin={"l": 46, "r": 12, "t": 34, "b": 44},  # the table below is the legend
         hovermode="x unified",
         hoverdistance=30,
     )
@@ -42,12 +41,13 @@ def empty_figure(slots: int) -> go.FigureWidget:
 
 def draw(figure: go.FigureWidget, state: ExplorerState, with_paper: bool) -> None:
     """Bring the figure into line with a state, in one update."""
-    epochs = max((len(drawn.records[0].epochs) for drawn in state.drawn), default=1)
+    epochs = max((len(drawn.records[0].epochs) for drawn in state.drawn), default=100)
+    lines = [*state.drawn, *state.absent]
     with figure.batch_update():
         for trace in figure.data:
             slot, metric, part = trace.meta
-            if slot < len(state.drawn):
-                trace.update(_trace(state.drawn[slot], metric, part, epochs, with_paper))
+            if slot < len(lines):
+                trace.update(_trace(lines[slot], metric, part, epochs, with_paper))
             elif trace.visible is not False:
                 trace.update(_NOTHING)
         for number, metric in enumerate(METRICS, start=1):
@@ -57,7 +57,12 @@ def draw(figure: go.FigureWidget, state: ExplorerState, with_paper: bool) -> Non
 
 
 def _trace(drawn: Drawn, metric: str, part: str, epochs: int, with_paper: bool) -> dict:
-    look, mean, spread = drawn.look, drawn.mean[metric], drawn.spread[metric]
+    look = drawn.look
+    if part == "paper":
+        return _paper_line(look, drawn.paper.get(metric), epochs) if with_paper else _NOTHING
+    if not drawn.records:
+        return _NOTHING
+    mean, spread = drawn.mean[metric], drawn.spread[metric]
     x = np.arange(1, len(mean) + 1)
     finite = np.isfinite(mean)
     mark = {"color": look.colour, "symbol": SYMBOLS[look.marker]}
@@ -77,29 +82,33 @@ def _trace(drawn: Drawn, metric: str, part: str, epochs: int, with_paper: bool) 
             "mode": "lines+markers",
             "line": {"color": look.colour, "width": look.width, "dash": _dash(look)},
             "marker": mark | {"size": 7, "maxdisplayed": 9},
-            "name": look.label,
-            "showlegend": metric == next(iter(METRICS)),
+            "name": plain(look.label),
             "hoverinfo": "all",
-            "hovertemplate": f"{look.label} <b>%{{y:.3f}}</b> ± %{{customdata:.3f}}, {runs}<extra></extra>",
+            "hovertemplate": f"{plain(look.label)} <b>%{{y:.3f}}</b> ± %{{customdata:.3f}}, {runs}<extra></extra>",
         }
-    if part == "ours":
-        value, deviation = drawn.ours[metric]
-        return shown | {
-            "x": [epochs * 1.06],
-            "y": [value],
-            "mode": "markers",
-            "marker": mark | {"size": 10},
-            "error_y": {"type": "data", "array": [deviation], "color": look.colour, "thickness": 1.5, "width": 4},
-        }
-    value = drawn.paper.get(metric)
-    if value is None or not with_paper:
-        return _NOTHING
+    value, deviation = drawn.ours[metric]
     return shown | {
+        "x": [epochs * 1.06],
+        "y": [value],
+        "mode": "markers",
+        "marker": mark | {"size": 10},
+        "error_y": {"type": "data", "array": [deviation], "color": look.colour, "thickness": 1.5, "width": 4},
+    }
+
+
+def _paper_line(look: style.Look, value: float | None, epochs: int) -> dict:
+    if value is None:
+        return _NOTHING
+    symbol = {"symbol": SYMBOLS[look.marker] + "-open", "size": [0, 10], "line": {"width": 1.8}, "color": look.colour}
+    return {
+        "visible": True,
         "x": [0, epochs * 1.12],
         "y": [value, value],
         "mode": "lines+markers",
         "line": {"color": look.colour, "width": 1.2, "dash": "1px,3px"},
-        "marker": mark | {"symbol": SYMBOLS[look.marker] + "-open", "size": [0, 10], "line": {"width": 1.8}},
+        "marker": symbol,
+        "hoverinfo": "all",
+        "hovertemplate": f"the paper's mean of {plain(look.label)} <b>%{{y:.3f}}</b><extra></extra>",
     }
 
 
@@ -107,6 +116,7 @@ def _room(state: ExplorerState, metric: str, with_paper: bool) -> list[float]:
     values = [0.0] if metric == "forgetting" else []
     for drawn in state.drawn:
         values += [*(drawn.mean[metric] - drawn.spread[metric]), *(drawn.mean[metric] + drawn.spread[metric])]
+    for drawn in [*state.drawn, *state.absent]:
         values += [drawn.paper[metric]] if with_paper and metric in drawn.paper else []
     values = [value for value in values if np.isfinite(value)]
     low, high = (min(values), max(values)) if len(values) > 1 else (0.0, 1.0)
@@ -138,14 +148,16 @@ def _faded(colour: str) -> str:
 
 def still(state: ExplorerState, title: str) -> Picture:
     """The same state as a matplotlib figure, with the paper's numbers as dotted lines."""
+    if not state.drawn:
+        return empty_still(f"{title}: {state.problem}")
     with style.applied():
         picture = new_picture(11, 4.4, title=title, reduced=state.notice or None)
         axes = picture.subplots(1, len(METRICS))
         for ax, (metric, (label, _)) in zip(axes, METRICS.items(), strict=True):
             ax.set_title(label)
-            if not state.drawn:
-                not_run(ax, state.problem)
-                continue
+            for drawn in state.absent:
+                if metric in drawn.paper:
+                    ax.axhline(drawn.paper[metric], color=drawn.look.colour, ls=":", lw=1, label="_paper")
             mark_tasks(ax, max((drawn.records[0].epochs for drawn in state.drawn), key=len))
             for turn, drawn in enumerate(state.drawn):
                 draw_runs(ax, drawn.records, metric, drawn.look, turn)
@@ -154,13 +166,13 @@ def still(state: ExplorerState, title: str) -> Picture:
             tidy(ax, max(len(drawn.records[0].epochs) for drawn in state.drawn))
             ax.set_xlabel("Epochs trained")
         looks = [drawn.look for drawn in state.drawn]
-        if looks:
-            key = key_of(looks)
-            picture.legend(handles=key, loc="outside lower center", ncols=min(len(looks), 5), frameon=False)
+        picture.legend(handles=key_of(looks), loc="outside lower center", ncols=min(len(looks), 5), frameon=False)
     numbers = "; ".join(
         f"{drawn.look.label}: average accuracy {ends(drawn.records, 'average_accuracy')}, "
         f"first task {ends(drawn.records, 'first_task_accuracy')}, forgetting {ends(drawn.records, 'forgetting')}"
         for drawn in state.drawn
     )
-    said = f"After the last epoch: {numbers}." if numbers else state.problem
-    return finished(picture, f"{title}. Three line charts over epochs, dotted lines are the paper's means. {said}")
+    alt = (
+        f"{title}. Three line charts over epochs, dotted lines are the paper's means. After the last epoch: {numbers}."
+    )
+    return finished(picture, alt)

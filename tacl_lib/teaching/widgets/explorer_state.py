@@ -17,6 +17,8 @@ from tacl_lib.runs.store import REFERENCE, ROOT, Store
 
 RESULTS = ROOT / "results"  #: the user's own runs
 AT_PAPER = "the paper's settings"
+PAPER_LABELS = [style.METHODS[method].label for method in METHODS]  #: the paper's methods, in its order
+METHOD_OF = {look.label: name for name, look in style.METHODS.items()}
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Line:
     spec: RunSpec
     seeds: tuple[int, ...]
     group: str  #: `AT_PAPER`, a reduced profile, or what differs from the paper
+    store: Store
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -40,9 +43,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawn:
-    """One line with its numbers. E epochs."""
+    """One line with its numbers, or the paper's numbers of a method that was not run here. E epochs."""
 
-    line: Line
+    line: Line | None
     look: style.Look
     records: list[Record]
     mean: dict[str, np.ndarray]  #: by metric, ``[E]``
@@ -57,27 +60,34 @@ class ExplorerState:
 
     drawn: list[Drawn]
     notice: str  #: of reduced runs; empty at the paper's settings
-    problem: str  #: one sentence where there is nothing to show
+    problem: str  #: one sentence where no run can be shown
+    absent: list[Drawn] = field(default_factory=list)  #: chosen methods without runs here, with the paper's numbers
     changes: list[int] = field(default_factory=list)  #: epochs after which another task begins
     mixed: list[tuple[int, int]] = field(default_factory=list)  #: epochs in which two tasks are mixed
 
 
 class Library:
-    """A store, sorted by what was run; numbers are read when they are first asked for."""
+    """Stores, sorted by what was run; numbers are read when they are first asked for.
 
-    def __init__(self, store: Store):
-        self.store = store
+    Of runs that are in several stores, those of the store with most seeds are taken, or else of the first.
+    """
+
+    def __init__(self, *stores: Store):
+        self.stores = stores
         self.lines = self._lines()  #: all runs, those at the paper's settings first, methods in the paper's order
         self._read: dict[str, list[Record]] = {}
 
     def _lines(self) -> list[Line]:
-        lines = []
-        for spec, seeds in self.store.catalogue().items():
-            group, differs = group_of(spec)
-            look = style.looks([spec.learner])[spec.learner]
-            label = f"{look.label} ({differs})" if differs else look.label
-            lines.append(Line(label, spec, tuple(seeds), group))
-        return sorted(lines, key=_paper_order)
+        lines: dict[str, Line] = {}
+        for store in self.stores:
+            for spec, seeds in store.catalogue().items():
+                group, differs = group_of(spec)
+                look = style.looks([spec.learner])[spec.learner]
+                label = f"{look.label} ({differs})" if differs else look.label
+                line, other = Line(label, spec, tuple(seeds), group, store), lines.get(spec.name())
+                if other is None or len(line.seeds) > len(other.seeds):
+                    lines[spec.name()] = line
+        return sorted(lines.values(), key=_paper_order)
 
     def groups(self) -> list[str]:
         return list(dict.fromkeys(line.group for line in self.lines))
@@ -85,8 +95,7 @@ class Library:
     def labels(self, group: str) -> list[str]:
         """The methods of the paper and those that were run otherwise, by label, in the order of the legend."""
         own = [line.label for line in self.lines if line.group == group]
-        paper = [style.METHODS[method].label for method in METHODS]
-        return list(dict.fromkeys([*paper, *own]))
+        return list(dict.fromkeys([*PAPER_LABELS, *own]))
 
     def available(self, group: str, experiment: str, dataset: str, split: str) -> list[Line]:
         return [line for line in self.lines if line.group == group and line.place == (experiment, dataset, split)]
@@ -94,20 +103,21 @@ class Library:
     def records(self, line: Line) -> list[Record]:
         name = line.spec.name()
         if name not in self._read:
-            records = self.store.records(line.spec, line.seeds)
+            records = line.store.records(line.spec, line.seeds)
             self._read[name] = [replace(record, events=None) for record in records]  # the log is not needed here
         return self._read[name]
 
 
 def library_of(store: Store | Path | str | None = None) -> tuple[Library, str]:
-    """The runs to show, and where they come from in words: those of the user, or those that came with the project."""
+    """The runs to show, and where they come from in words: those of a folder, or the user's and the project's."""
     if store is not None:
         store = store if isinstance(store, Store) else Store(store)
         return Library(store), f"runs in the folder {store.folder.name}"
-    own = Library(Store(RESULTS))
-    if own.lines:
-        return own, "your own runs, in the folder results"
-    return Library(Store(REFERENCE)), "reference runs that came with the project (you have none of your own yet)"
+    own = Store(RESULTS)
+    library = Library(own, Store(REFERENCE))
+    if any(line.store is own for line in library.lines):
+        return library, "your own runs, in the folder results, and the reference runs that came with the project"
+    return library, "reference runs that came with the project (you have none of your own yet)"
 
 
 def explorer_state(
@@ -116,18 +126,26 @@ def explorer_state(
     """The curves and numbers of the chosen methods."""
     notice = "" if group == AT_PAPER else f"{group}: not comparable with the paper."
     available = library.available(group, experiment, dataset, split)
-    where = ", ".join(
-        (style.DATASETS.get(dataset, dataset), style.SPLITS.get(split, split).lower(), style.EXPERIMENTS[experiment])
-    )
-    if not available:
-        return ExplorerState([], notice, _not_run(library, where, group, dataset))
     looks = _looks(library.labels(group))
+    place = {"experiment": experiment, "dataset": dataset, "split": split}
+    run = {line.label for line in available}
+    absent = [_not_drawn(looks[label], place) for label in PAPER_LABELS if label in labels and label not in run]
+    absent = [line for line in absent if line.paper]
+    if not available:
+        where = ", ".join(
+            (
+                style.DATASETS.get(dataset, dataset),
+                style.SPLITS.get(split, split).lower(),
+                style.EXPERIMENTS[experiment],
+            )
+        )
+        return ExplorerState([], notice, _not_run(library, where, group, dataset, bool(absent)), absent)
     drawn = [_drawn(library, line, looks[line.label]) for line in available if line.label in labels]
     drawn = [line for line in drawn if line.records]
     if not drawn:
-        return ExplorerState([], notice, "no method is chosen; tick one of those that were run.")
+        return ExplorerState([], notice, "no method is chosen that was run here; tick one of them.", absent)
     epochs = max((line.records[0].epochs for line in drawn), key=len)
-    return ExplorerState(drawn, notice, "", task_changes(epochs), mixing_spans(epochs))
+    return ExplorerState(drawn, notice, "", absent, task_changes(epochs), mixing_spans(epochs))
 
 
 def group_of(spec: RunSpec) -> tuple[str, str]:
@@ -176,29 +194,39 @@ def _drawn(library: Library, line: Line, look: style.Look) -> Drawn:
     return Drawn(line, look, records, mean, spread, ours, _published(line.spec) if line.plain else {})
 
 
-def _published(spec: RunSpec) -> dict[str, float]:
+def _not_drawn(look: style.Look, place: Mapping[str, str]) -> Drawn:
+    """A method that was not run here."""
+    return Drawn(None, look, [], {}, {}, {}, paper_numbers(METHOD_OF[look.label], **place))
+
+
+def paper_numbers(method: str, experiment: str, dataset: str, split: str) -> dict[str, float]:
+    """The published numbers by metric; none where the paper has none."""
     table = published()
     own = table[
-        (table["experiment"] == spec.experiment)
-        & (table["dataset"] == spec.dataset)
-        & (table["split"] == spec.split)
-        & (table["method"] == spec.learner)
+        (table["experiment"] == experiment)
+        & (table["dataset"] == dataset)
+        & (table["split"] == split)
+        & (table["method"] == method)
     ]
     return dict(zip(own["metric"], own["value"].astype(float), strict=True))
 
 
+def _published(spec: RunSpec) -> dict[str, float]:
+    return paper_numbers(spec.learner, spec.experiment, spec.dataset, spec.split)
+
+
 def _looks(labels: list[str]) -> dict[str, style.Look]:
-    known = {look.label: name for name, look in style.METHODS.items()}
-    looks = style.looks(known.get(label, label) for label in labels)
+    looks = style.looks(METHOD_OF.get(label, label) for label in labels)
     return {look.label: look for look in looks.values()}
 
 
-def _not_run(library: Library, where: str, group: str, dataset: str) -> str:
+def _not_run(library: Library, where: str, group: str, dataset: str, published_there: bool) -> str:
     if not library.lines:
-        return f"there are no finished runs in the folder {library.store.folder.name}; make some: make reproduce."
+        return f"there are no finished runs in the folder {library.stores[0].folder.name}; make some: make reproduce."
     names = [name for name, profile in PROFILES.items() if profile.reduction and profile.reduction in group]
     profile = names[0] if names else "paper"
-    return f"not run: {where}; to run it: make reproduce PROFILE={profile} DATASETS={dataset}."
+    shown = " The paper's numbers are shown." if published_there else ""
+    return f"not run yet: {where}. To run it: make reproduce PROFILE={profile} DATASETS={dataset}.{shown}"
 
 
 def _paper_order(line: Line) -> tuple:

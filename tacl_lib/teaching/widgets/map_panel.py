@@ -10,13 +10,14 @@ from tacl_lib.teaching.widgets.panels import FOLLOWED, NOW, Panel, colour_scale
 from tacl_lib.teaching.widgets.thumbnails import as_uri
 
 SCATTERED = 1500  #: samples of the stream that are shown faintly behind the memory
-CLOUD = 640  #: pixels of their picture
+CLOUD = np.array([640, 384])  #: width and height of their picture in pixels: about the shape of the panel
 
 
 class MapPanel(Panel):
     """The map; a line goes from the newcomer to the nearest mean, and to its cluster where that is another one."""
 
     clickable = (0, 1)
+    title_shift = 18
 
     def __init__(self, *place, image: int):
         super().__init__(*place)
@@ -94,10 +95,11 @@ def cloud_picture(history: MemoryHistory, looks: list[TaskLook], low: np.ndarray
     """Samples of all tasks as faint dots, uint8 ``[n, n, 4]``: one picture, as points would be drawn at every step."""
     rows = np.random.default_rng(1).permutation(np.unique(history.log.row))[:SCATTERED]
     spots = (history.places_on_map[rows] - low) / (high - low) * CLOUD
-    picture = Image.new("RGB", (CLOUD, CLOUD), "white")
+    width, height = CLOUD.tolist()
+    picture = Image.new("RGB", (width, height), "white")
     pen = ImageDraw.Draw(picture)
     for (x, y), task in zip(spots.tolist(), task_of_row(history)[rows], strict=True):
-        pen.ellipse((x - 3, CLOUD - y - 3, x + 3, CLOUD - y + 3), fill=_faint(looks[task].colour))
+        pen.ellipse((x - 3, height - y - 3, x + 3, height - y + 3), fill=_faint(looks[task].colour))
     return np.asarray(picture.convert("RGBX"))
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import torch
 
 from tacl_lib.teaching.widgets import thumbnails
-from tacl_lib.teaching.widgets.base import TaskLook
+from tacl_lib.teaching.widgets.base import TaskLook, plain
 from tacl_lib.teaching.widgets.history import MemoryHistory, MemoryState, cluster_texts, member_texts
 
 NOW = "#d6006c"  #: the newcomer and the cursor: not a colour of any task
@@ -54,7 +54,7 @@ class Panel:
     def heading(self) -> dict:
         place = {"x": self.x[0], "y": self.y[1], "xref": "paper", "yref": "paper", "xanchor": "left"}
         return place | {
-            "text": f"<b>{self.title}</b>",
+            "text": f"<b>{plain(self.title)}</b>",
             "yanchor": "bottom",
             "showarrow": False,
             "yshift": self.title_shift,

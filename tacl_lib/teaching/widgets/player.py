@@ -13,7 +13,10 @@ from tacl_lib.teaching.widgets.playback import Follow, Playback
 from tacl_lib.teaching.widgets.stills import empty_still, player_still
 from tacl_lib.teaching.widgets.time_panels import SharePanel, TimelinePanel
 
-HEIGHT = 720
+HEIGHT = 480
+START = (
+    "Press Play: samples stream past, and the memory fills. You can also drag the step, or go on arrival by arrival."
+)
 HINT = "Click a cluster in any view, or choose one in “Follow”, and see it in all of them."
 
 
@@ -42,12 +45,13 @@ class MemoryPlayer(View):
         self.history: MemoryHistory | None = None
         self.looks: list[TaskLook] = []
         self.playback, self.follow = Playback(self._moved), Follow(self._moved)
-        self.words, self.story, self.key = caption(), caption(), caption(30)
+        self.words, self.story, self.key = caption(2), caption(), caption()
+        low, now = (0, 0.385), "In the memory now: a strip per cluster, framed and numbered by task"
         self.panels: list[Panel] = [
-            ClusterPanel(1, (0, 1), (0.575, 1), "In the memory now: a strip per cluster, framed and numbered by task"),
-            TimelinePanel(2, (0, 0.585), (0.185, 0.47), "Over time: the oldest task in each cluster"),
-            SharePanel(3, (0, 0.585), (0, 0.135), "Share of each task in the memory"),
-            MapPanel(4, (0.625, 1), (0, 0.47), "Map: ★ newcomer, + cluster means", image=1),
+            ClusterPanel(1, (0, 1), (0.52, 1), now, aspect=4.6),
+            TimelinePanel(2, (0, 0.4), low, "Over time: the oldest task in each cluster", hides_future=True),
+            SharePanel(3, (0.455, 0.71), low, "Share of each task", hides_future=True),
+            MapPanel(4, (0.745, 1), low, "Map: ★ newcomer, + cluster means", image=1),
         ]
         self.figure = assembled(self.panels, HEIGHT)
         listen(self.panels, self.follow.toggle)
@@ -64,7 +68,7 @@ class MemoryPlayer(View):
         self.history = None  # nothing moves while the controls are set
         self.follow.cover(history.clusters)
         self.playback.cover(history.steps, history.log.step)
-        self.playback.go(history.steps - 1)
+        self.playback.go(0)  # the end is for the one who watches to find out
         self.history, self.looks = history, looks
         self.key.value = key(looks, history.task_names)
         with self.figure.batch_update():
@@ -83,9 +87,11 @@ class MemoryPlayer(View):
         for panel in self.panels:
             panel.move(self.history, state, followed)
         said_in(self.words, self.history.sentence(state))
-        said_in(self.story, HINT if followed is None else self.history.story(followed, state))
+        hint = HINT if self.playback.value else START
+        said_in(self.story, hint if followed is None else self.history.story(followed, state))
 
     def still(self):
         if self.history is None:
             return empty_still(self.said)
-        return player_still(self.history, self.history.state(self.playback.value), self.follow.value, self.looks)
+        step = self.playback.value or self.history.steps - 1  # nobody can press Play on a picture: it shows the end
+        return player_still(self.history, self.history.state(step), self.follow.value, self.looks)

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
-from tacl_lib.teaching.widgets.base import figure_widget, labelled
+from tacl_lib.teaching.widgets.base import INK, figure_widget, labelled
 from tacl_lib.teaching.widgets.projection_state import AgemState, agem_state
 
 LONGEST = 2.0
@@ -263,7 +263,7 @@ def in_words(rows: list[tuple[str, str]], sentence: str, key: str) -> str:
     cell = '<td style="padding:1px 10px 1px 0;white-space:nowrap">'
     body = "".join(f"<tr>{cell}{name}</td>{cell}{value}</td></tr>" for name, value in rows)
     text = (
-        f'<div style="line-height:1.4;font-size:13px;color:{style.INK}"><table style="border-spacing:0">{body}</table>'
+        f'<div style="line-height:1.4;font-size:13px;color:{INK}"><table style="border-spacing:0">{body}</table>'
         f'<p style="margin:6px 0 0;font-size:14px;font-weight:600">{sentence}</p>'
         f'<p style="margin:6px 0 0">{key}</p></div>'
     )

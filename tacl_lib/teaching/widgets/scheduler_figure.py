@@ -48,13 +48,16 @@ def empty_figure(handles: int) -> go.FigureWidget:
             place, line = lines[name]
             number = "%{y:.6f}" if name == "learning rate" else "%{y:.3~f}"
             text = f"{name} {number}<extra></extra>"
-            figure.add_scatter(x=_STEP, name=name, mode="lines", line=line, hovertemplate=text, row=place, col=1)
+            named = name not in ("loss", "learning rate")  # their axes have these names
+            figure.add_scatter(
+                x=_STEP, name=name, mode="lines", line=line, hovertemplate=text, showlegend=named, row=place, col=1
+            )
     widget = figure_widget(
         figure,
-        height=450,
+        height=430,
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "itemclick": False},
-        margin={"l": 84, "r": 16, "t": 44, "b": 40},
+        margin={"l": 78, "r": 16, "t": 48, "b": 40},
         hovermode="x",
         shapes=[
             {"type": "line", "xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1}

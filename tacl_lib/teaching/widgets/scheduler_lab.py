@@ -6,7 +6,7 @@ import ipywidgets
 import numpy as np
 
 from tacl_lib.report.figures.picture import Picture
-from tacl_lib.teaching.widgets.base import View, button, caption, labelled, row, said_in
+from tacl_lib.teaching.widgets.base import INK, View, button, caption, labelled, row, said_in
 from tacl_lib.teaching.widgets.scheduler_figure import draw, empty_figure, still
 from tacl_lib.teaching.widgets.scheduler_state import STEPS, Constants, Curve, answer
 
@@ -15,6 +15,7 @@ HIGHEST = 3.0  #: of a point of the curve
 STEP = 0.05  #: of a point
 POINTS = 7
 PLACES = np.linspace(0, STEPS - 1, POINTS).round().astype(int)
+SIDE = 350  #: pixels of the controls beside the figure
 VISIBLE = 0.97  #: a factor with which something happens in a few hundred steps
 
 CURVES = {
@@ -37,25 +38,23 @@ class SchedulerLab(View):
         self.figure = empty_figure(len(PLACES))
         self.figure.layout.on_change(self._dragged, "annotations")
         self.figure.data[0].on_click(self._clicked)
-        self.words, self.summary = caption(50), caption(50)
+        self.words, self.summary = caption(2), caption(2)
         self._answer()
-        narrow = ipywidgets.Layout(width="400px")
-        left = ipywidgets.VBox([self.example, self.change_at, self.jump, self.lasts, self.noise], layout=narrow)
-        right = ipywidgets.VBox([self.factor, self.patience, self.threshold, self.reset, self.paper], layout=narrow)
+        curve = [_group("The loss"), self.example, self.change_at, self.jump, self.lasts, self.noise]
+        scheduler = [_group("The scheduler"), self.factor, self.patience, self.threshold, self.reset, self.paper]
+        side = ipywidgets.VBox([*curve, *scheduler], layout=ipywidgets.Layout(width=f"{SIDE}px", flex="none"))
+        stage = ipywidgets.VBox([self.figure], layout=ipywidgets.Layout(flex="1 1 500px", overflow="hidden"))
+        super().__init__(
+            "Scheduler lab: bend the loss, and see the learning rate that follows",
+            [row(side, stage, align_items="flex-start"), self.step, self.words, self.summary, self._keyboard()],
+        )
+
+    def _keyboard(self) -> ipywidgets.Widget:
+        """The points of the curve as sliders, for those who do not drag; folded."""
         bend = ipywidgets.HTML(f"{_UPRIGHT}Loss at step", layout=ipywidgets.Layout(width="95px"))
         upright = ipywidgets.HBox([bend, *self.points], layout=ipywidgets.Layout(height="152px", overflow="visible"))
         upright.add_class("tacl-upright")
-        super().__init__(
-            "Scheduler lab: bend the loss, and see the learning rate that follows",
-            [
-                row(left, right),
-                upright,
-                self.figure,
-                self.step,
-                self.words,
-                self.summary,
-            ],
-        )
+        return ipywidgets.Accordion([upright], titles=("Bend the curve with sliders",), selected_index=None)
 
     def _make_controls(self) -> None:
         slider, whole = ipywidgets.FloatSlider, ipywidgets.IntSlider
@@ -186,9 +185,14 @@ _UPRIGHT = (
 
 
 def _aligned(kind: type[ipywidgets.Widget], label: str, **settings) -> ipywidgets.Widget:
-    control = labelled(kind, label, "390px", **settings)
-    control.style.description_width = "125px"
+    control = labelled(kind, label, f"{SIDE - 10}px", **settings)
+    control.style.description_width = "120px"
     return control
+
+
+def _group(name: str) -> ipywidgets.HTML:
+    title = f'<div style="font-weight:600;font-size:13px;line-height:20px;color:{INK}">{name}</div>'
+    return ipywidgets.HTML(title, layout=ipywidgets.Layout(height="22px", margin="2px 0 0"))
 
 
 def scheduler_lab() -> SchedulerLab:

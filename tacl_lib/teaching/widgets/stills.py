@@ -1,5 +1,6 @@
 """The same states as still pictures, for where no front end can show a widget."""
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +24,7 @@ def empty_still(sentence: str) -> Picture:
     with style.applied():
         picture = new_picture(11, 1.2)
         picture.subplots().set_axis_off()
-        picture.text(0.5, 0.5, sentence, ha="center", va="center", wrap=True)
+        picture.text(0.5, 0.5, textwrap.fill(sentence, 130), ha="center", va="center", parse_math=False)
     return finished(picture, sentence)
 
 

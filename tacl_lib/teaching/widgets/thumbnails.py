@@ -12,10 +12,11 @@ from PIL import Image, ImageDraw, ImageFont
 from tacl_lib.teaching.widgets.base import TaskLook
 
 FRAME = 3  #: pixels of colour around a thumbnail
+BAND = 14  #: … and left of it, with the number of the task: it covers nothing of the image
 GAP = 10  #: pixels between two strips side by side
 SPACE = 3  #: pixels below a strip
 SMALLEST = 24  #: pixels: smaller images are enlarged
-TAG = (11, 13)  #: width and height of the task's number in the corner
+TAG = (BAND, 14)  #: width and height of the task's number on its band
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def sheet_for(pools: int, of_pool: int, size: int, image_shape: tuple[int, ...],
     """The sheet that comes near to ``aspect`` (width / height) and leaves little unused; no column has two pools."""
     height, width = image_shape[:2]
     zoom = max(1, -(-SMALLEST // max(height, width)))
-    cell = (width * zoom + 2 * FRAME, height * zoom + 2 * FRAME)
+    cell = (BAND + width * zoom + FRAME, height * zoom + 2 * FRAME)
     clusters = pools * of_pool
     possible = [rows for rows in range(1, of_pool + 1) if pools == 1 or of_pool % rows == 0]
     sheets = [Sheet(clusters, size, rows, zoom, cell) for rows in possible]
@@ -99,8 +100,9 @@ def composed(
     cells = np.empty((*tasks.shape, high, wide), np.uint32)
     cells[:] = np.array([_packed(look.colour) for look in looks])[tasks][:, :, None, None]
     pixels = _pixels(images.reshape(*tasks.shape, *image_shape))
-    cells[:, :, FRAME : high - FRAME, FRAME : wide - FRAME] = pixels.repeat(sheet.zoom, 2).repeat(sheet.zoom, 3)
-    cells[:, :, : TAG[1], : TAG[0]] = np.stack([_tag(look.task, look.colour, look.ink) for look in looks])[tasks]
+    cells[:, :, FRAME : high - FRAME, BAND : wide - FRAME] = pixels.repeat(sheet.zoom, 2).repeat(sheet.zoom, 3)
+    top = (high - TAG[1]) // 2
+    cells[:, :, top : top + TAG[1], :BAND] = np.stack([_tag(look.task, look.colour, look.ink) for look in looks])[tasks]
     cells[:, :, -1], cells[:, :, :, -1] = PAPER, PAPER  # a line stays free between neighbours
     cells[tasks < 0] = _hole(high, wide)
     # Column by column, a strip per cluster: the axes become (column, line in it, …) and then those of a picture.
@@ -145,8 +147,8 @@ def _hole(high: int, wide: int) -> np.ndarray:
 
 @lru_cache
 def _tag(task: int, colour: str, ink: str) -> np.ndarray:
-    """The number of a task on its colour, ``[13, 11]``."""
+    """The number of a task on its colour."""
     tag = Image.new("RGB", TAG, colour)
-    font = ImageFont.truetype(font_manager.findfont("DejaVu Sans:bold"), 11)
+    font = ImageFont.truetype(font_manager.findfont("DejaVu Sans:bold"), 13)
     ImageDraw.Draw(tag).text((TAG[0] / 2, TAG[1] / 2), str(task), fill=ink, font=font, anchor="mm")
     return _pixels(np.asarray(tag))

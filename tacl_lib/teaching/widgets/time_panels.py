@@ -7,34 +7,56 @@ from tacl_lib.core.memory.events import EMPTY
 from tacl_lib.report.figures import style
 from tacl_lib.teaching.widgets.panels import FOLLOWED, NOW, QUIET, Panel, colour_scale
 
+UNKNOWN = "#f1f1f1"  #: what was not reached yet
+
 
 class TimePanel(Panel):
-    """Something against the steps of a run, with a cursor at the present one; the cursor is the last trace."""
+    """Something against the steps of a run, with a cursor at the present one.
+
+    hides_future: what was not reached yet is covered, so that a run can be watched without knowing its end. The last
+    two traces are the cover and the cursor.
+    """
+
+    title_shift = 18
+
+    def __init__(self, *place, hides_future: bool = False):
+        super().__init__(*place)
+        self.hides_future, self.reached = hides_future, 0
 
     def axes(self) -> dict:
         axes = super().axes()
-        axes[f"xaxis{self.name}"] |= {"tickformat": ",d", "nticks": 7, "ticks": "outside"}
+        steps = {"text": "training step", "standoff": 4, "font": {"size": 11}}
+        axes[f"xaxis{self.name}"] |= {"tickformat": ",d", "nticks": 6, "ticks": "outside", "title": steps}
         return axes
 
-    def cursor(self):
-        return go.Scatter(name="cursor", mode="lines", line={"color": NOW, "width": 2}, **QUIET)
+    def cover_and_cursor(self) -> list:
+        cover = go.Scatter(name="future", mode="lines", fill="toself", fillcolor=UNKNOWN, line={"width": 0}, **QUIET)
+        return [cover, go.Scatter(name="cursor", mode="lines", line={"color": NOW, "width": 2}, **QUIET)]
 
     def show(self, history, looks):
         self.xaxis.range = (0, history.steps)
+        self.reached = 0
+
+    def span(self, low: float, high: float) -> None:
+        """The cover and the cursor reach from low to high."""
+        self.drawn[-2].y, self.drawn[-1].y = [low, low, high, high, low], [low, high]
 
     def move(self, history, state, followed):
         self.drawn[-1].x = [state.step + 0.5] * 2
+        now, end = state.step + 1, history.steps
+        self.reached = end if not self.hides_future else max(self.reached, now)
+        hidden = self.reached < end
+        self.drawn[-2].x = [self.reached, end, end, self.reached, self.reached] if hidden else []
 
 
 class TimelinePanel(TimePanel):
     """The paper's figure: one line per cluster, in the colour of its oldest task."""
 
     clickable = (0,)
-    title_shift = 18
 
     def traces(self) -> list:
         line = {"mode": "lines", **QUIET}
-        starts = {"mode": "text", "textposition": "top center", "cliponaxis": False}
+        starts = {"mode": "text", "textposition": "top right", "cliponaxis": False}
         return [
             go.Heatmap(name="oldest task", showscale=False, hoverongaps=False),
             go.Scatter(name="pools", line={"color": "#ffffff", "width": 2}, **line),
@@ -42,19 +64,19 @@ class TimelinePanel(TimePanel):
             go.Scatter(name="starts", textfont={"size": 10, "color": style.INK}, **starts, **QUIET),
             go.Scatter(name="followed, outside", line={"color": "#ffffff", "width": 4}, **line),
             go.Scatter(name="followed", line={"color": FOLLOWED, "width": 1.6}, **line),
-            self.cursor(),
+            *self.cover_and_cursor(),
         ]
 
     def axes(self) -> dict:
         axes = super().axes()
-        axes[f"xaxis{self.name}"] |= {"showticklabels": False, "showgrid": False}
+        axes[f"xaxis{self.name}"] |= {"showgrid": False}
         axes[f"yaxis{self.name}"] |= {"showgrid": False}
         return axes
 
     def show(self, history, looks):
         super().show(history, looks)
         pools, of_pool, _ = history.geometry
-        heat, lines, firsts, starts, *_, cursor = self.drawn
+        heat, lines, firsts, starts, *_ = self.drawn
         name = "cluster" if history.clustered else "row"
         content = np.where(history.oldest == EMPTY, None, history.oldest)  # NaN would not be JSON
         heat.update(
@@ -72,7 +94,7 @@ class TimelinePanel(TimePanel):
         known = [(task, step) for task, step in enumerate(history.first_arrivals) if step is not None]
         firsts.x, firsts.y = _segments([((step, ends[0]), (step, ends[1])) for task, step in known if task])
         starts.update(x=[step for _, step in known], y=[ends[0]] * len(known), text=[f"task {t}" for t, _ in known])
-        cursor.y = ends
+        self.span(*ends)
         self.yaxis.update(range=ends[::-1], title={"text": name, "standoff": 4, "font": {"size": 11}})
         if pools > 1:
             middle = [(pool + 0.5) * of_pool - 0.5 for pool in range(pools)]
@@ -102,11 +124,11 @@ class SharePanel(TimePanel):
             go.Scatter(name=f"task {task}", mode="lines", stackgroup=f"tasks{self.name}")
             for task in range(style.MOST_TASKS)
         ]
-        return [*areas, go.Scatter(name="labels", mode="text", textfont={"size": 11}, **QUIET), self.cursor()]
+        labels = go.Scatter(name="labels", mode="text", textfont={"size": 11}, **QUIET)
+        return [*areas, labels, *self.cover_and_cursor()]
 
     def axes(self) -> dict:
         axes = super().axes()
-        axes[f"xaxis{self.name}"] |= {"title": {"text": "training step", "standoff": 4, "font": {"size": 11}}}
         axes[f"yaxis{self.name}"] |= {"range": (0, 1), "tickformat": ".0%", "nticks": 3}
         return axes
 
@@ -134,13 +156,13 @@ class SharePanel(TimePanel):
                 hovertemplate=f"{look.name}: %{{y:.0%}}<extra></extra>",
             )
         labels = share_labels(shares)
-        self.drawn[-2].update(
+        self.drawn[-3].update(
             x=history.moments[[at for _, at, _ in labels]],
             y=[height for *_, height in labels],
             text=[f"<b>{task}</b>" for task, *_ in labels],
             textfont_color=[looks[task].ink for task, *_ in labels],
         )
-        self.drawn[-1].y = (0, 1)
+        self.span(0, 1)
 
 
 def share_labels(shares: np.ndarray) -> list[tuple[int, int, float]]:

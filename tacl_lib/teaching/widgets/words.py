@@ -32,5 +32,5 @@ def arrival_sentence(who: str, task: int, where: str, replaced: int | None, open
         return f"{who} of task {task} opened {where}"
     if replaced is None:
         return f"{who} of task {task} joined {where}"
-    other = "another of the same task" if replaced == task else f"a member of task {replaced}"
+    other = "one of the same task" if replaced == task else f"a member of task {replaced}"
     return f"{who} of task {task} entered {where} and replaced {other}"
