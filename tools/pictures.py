@@ -1,8 +1,10 @@
-"""The README's pictures of the lessons, from a real JupyterLab:  make pictures  (needs Chromium and playwright)
+"""The README's pictures:  make pictures  (needs Chromium and playwright), or  make pictures NAME=overview
 
-Each lesson is run from top to bottom; the picture shows the output of one cell.
+Lessons are run from top to bottom in a real JupyterLab; a picture shows the output of one cell. The overview is drawn
+from the reference runs, without a browser.
 """
 
+import io
 import sys
 import tempfile
 from pathlib import Path
@@ -16,8 +18,15 @@ sys.path.insert(0, str(ROOT / "tests"))  # JupyterLab and browser are those of t
 
 from browser.conftest import FLAGS, chromium  # noqa: E402
 from browser.lab import Lab, running_jupyterlab  # noqa: E402
+from browser.notebook import Notebook  # noqa: E402
 
-SIZE = {"width": 1280, "height": 800}
+from tacl_lib.report.figures import overview_figure, save  # noqa: E402
+from tacl_lib.report.figures.picture import Picture  # noqa: E402
+from tacl_lib.runs.profiles import PROFILES  # noqa: E402
+from tacl_lib.runs.store import REFERENCE, Store  # noqa: E402
+
+FIGURES = ROOT / "figures"
+OVERVIEW = ("sgd", "ta_ogd", "ta_agem", "agem")  #: the methods that tell the story
 #: lesson → a line of the cell to show, and whether with its code
 CELLS = {
     "00_start_here": ("player = widgets.memory_player()", False),
@@ -28,31 +37,86 @@ CELLS = {
     "05_task_agnostic": ("from tacl_lib.report.figures.parts import METRICS", False),
     "10_your_own_method_and_data": ('figures["letters"]', True),
 }
+PLAYER = "from tacl_lib.teaching import widgets\n\nwidgets.memory_player()"
+FRAMES, PACE, LAST = 60, 220, 3000  #: of the moving picture: how many, and milliseconds that each and the last is seen
+ACROSS = 880  #: pixels
 
 
-def main(lessons: list[str]) -> None:
-    unknown = [lesson for lesson in lessons if lesson not in CELLS]
-    if unknown:
-        sys.exit(f"pictures: there is none of {unknown[0]}; choose some of {', '.join(CELLS)}.")
+def overview() -> Picture:
+    """The finding at a glance, from the reference runs."""
+    store = Store(REFERENCE)
+    specs = {method: PROFILES["paper"].spec("fashion_mnist", "class", "disjoint", method) for method in OVERVIEW}
+    runs = {method: store.records(spec, range(5)) for method, spec in specs.items()}
+    return overview_figure(runs, title="Fashion-MNIST, class split: five tasks, one after the other")
+
+
+def lesson(lab: Lab, name: str) -> None:
+    line, with_code = CELLS[name]
+    with lab.open(ROOT / "notebooks" / f"{name}.ipynb") as notebook:
+        page = notebook.page
+        page.keyboard.press("Control+b")  # without the list of files
+        cell = page.locator(".jp-CodeCell", has_text=line).first
+        shown = cell if with_code else cell.locator(".jp-Cell-outputArea")
+        page.wait_for_timeout(3000)  # figures take the new width
+        if cell.locator('button[title^="Play from here"]').count():
+            notebook.press("Step", "End")  # a player opens at the start
+        shown.evaluate("(element) => element.scrollIntoView({block: 'start'})")
+        page.wait_for_timeout(2000)
+        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    path = FIGURES / "lessons" / f"{name}.png"
+    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def memory(lab: Lab) -> None:
+    """The memory player from the first step to the last, as a moving picture."""
+    with lab.open([PLAYER]) as notebook:
+        notebook.page.keyboard.press("Control+b")
+        notebook.page.wait_for_timeout(4000)
+        shown = notebook.page.locator(".jp-Cell-outputArea").first
+        shown.evaluate("(element) => element.scrollIntoView({block: 'start'})")
+        frames = [_frame(notebook, step) for step in _steps(notebook)]
+    colours = frames[-1].quantize(128, dither=Image.Dither.NONE)  # the same in all frames, so that little changes
+    frames = [frame.quantize(palette=colours, dither=Image.Dither.NONE) for frame in frames]
+    durations = [PACE] * (len(frames) - 1) + [LAST]
+    settings = {"save_all": True, "loop": 0, "optimize": True, "disposal": 1}
+    frames[0].save(FIGURES / "memory.gif", append_images=frames[1:], duration=durations, **settings)
+
+
+def _steps(notebook: Notebook) -> list[int]:
+    last = int(notebook.control("Step").locator(".noUi-handle").get_attribute("aria-valuemax").split(".")[0])
+    return [round(number * last / (FRAMES - 1)) for number in range(FRAMES)]
+
+
+def _frame(notebook: Notebook, step: int) -> Image.Image:
+    shown = notebook.control("Step").locator(".widget-readout")
+    shown.click()
+    shown.fill(str(step))
+    shown.press("Enter")
+    at_step = f"Step {step:,} of"
+    notebook.wait_until(lambda: at_step in notebook.text(), at_step)
+    notebook.page.wait_for_timeout(250)
+    whole = notebook.page.locator(".tacl-view").first.bounding_box()
+    clip = {name: whole[name] for name in ("x", "y", "width")} | {"height": whole["height"] - 24}  # no empty line
+    picture = Image.open(io.BytesIO(notebook.page.screenshot(clip=clip))).convert("RGB")
+    return picture.resize((ACROSS, round(picture.height * ACROSS / picture.width)), Image.Resampling.LANCZOS)
+
+
+def main(names: list[str]) -> None:
+    known = ["overview", "memory", *CELLS]
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"pictures: unknown name {unknown[0]!r}; choose one of: {', '.join(known)}.")
+    names = names or known
+    if "overview" in names:
+        print(*save(overview(), FIGURES, "overview"), flush=True)
+    others = [name for name in names if name != "overview"]
+    if not others:
+        return
     with tempfile.TemporaryDirectory() as folder, running_jupyterlab(Path(folder)) as server, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         lab = Lab(server, browser)
-        for lesson in lessons or CELLS:
-            line, with_code = CELLS[lesson]
-            with lab.open(ROOT / "notebooks" / f"{lesson}.ipynb") as notebook:
-                page = notebook.page
-                page.set_viewport_size(SIZE)
-                page.keyboard.press("Control+b")  # without the list of files
-                cell = page.locator(".jp-CodeCell", has_text=line).first
-                shown = cell if with_code else cell.locator(".jp-Cell-outputArea")
-                page.wait_for_timeout(3000)  # figures take the new width
-                shown.evaluate("(element) => element.scrollIntoView({block: 'start'})")
-                page.wait_for_timeout(2000)
-                path = ROOT / "figures" / "lessons" / f"{lesson}.png"
-                page.screenshot(path=path)
-            with Image.open(path) as picture:
-                picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
-            print(path.relative_to(ROOT), flush=True)
+        for name in others:
+            memory(lab) if name == "memory" else lesson(lab, name)
+            print(name, flush=True)
         browser.close()
 
 

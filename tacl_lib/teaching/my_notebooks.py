@@ -42,8 +42,8 @@ class MyNotebooks:
             newest = _cells(original)
             if not own.exists():
                 self._copy(name, given)
-            elif given.get(name) != newest and _cells(own) != newest:
-                if _cells(own) == given.get(name):
+            elif given.get(name) != newest and (mine := _cells(own)) != newest:
+                if mine is not None and mine == given.get(name):
                     self._copy(name, given)
                 else:
                     kept.append(f"There is a newer {name}. Yours is kept; to get the new one: make fresh NAME={name}")

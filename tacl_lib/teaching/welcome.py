@@ -1,7 +1,7 @@
 """Is everything here? The first notebook asks, and is answered in words that tell a beginner what to do.
 
-Set-up asks as well (``python -m tacl_lib.teaching.welcome``, with ``--quick`` without importing). Only the standard library is imported at the top: the
-question must have an answer where all else is missing.
+Set-up asks as well: ``python -m tacl_lib.teaching.welcome``, with ``--quick`` without importing. Only the standard
+library is imported at the top: the question must have an answer where all else is missing.
 """
 
 import importlib

@@ -37,14 +37,18 @@ class Notebook:
         self.page.wait_for_selector(".jp-Notebook")
         self.page.get_by_text(re.compile(r"\| Idle$")).first.wait_for()
 
-    def run_all(self) -> None:
-        """Menu Run → Run All Cells; wait until each cell has its number; an error in a cell is an error here."""
+    def start_all(self) -> None:
+        """Menu Run → Run All Cells, without waiting for any."""
         for _ in range(5):
             self.page.get_by_role("menuitem", name="Run", exact=True).click()
             self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
             # A page that is not yet connected forgets what it was asked to run.
             if self._within(5_000, "some", r"/\*|\d/.test(prompt)"):
                 break
+
+    def run_all(self) -> None:
+        """Run all cells and wait until each has its number; an error in a cell is an error here."""
+        self.start_all()
         done = self._within(RUN_PATIENCE, "every", r"/\d/.test(prompt) || failed || empty")
         errors = self.page.locator('[data-mime-type="application/vnd.jupyter.error"]').all_inner_texts()
         assert not errors, "\n".join(errors)

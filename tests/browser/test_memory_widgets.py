@@ -5,8 +5,8 @@ import re
 import pytest
 
 # The file of a trained run is not at hand in every checkout: the demonstration has a log of its own.
-PLAYER = "from tacl_lib import widgets\n\nplayer = widgets.memory_player()\nplayer"
-BUILDER = "from tacl_lib import widgets\n\nbuilder = widgets.memory_builder(epochs=2)\nbuilder"
+PLAYER = "from tacl_lib.teaching import widgets\n\nplayer = widgets.memory_player()\nplayer"
+BUILDER = "from tacl_lib.teaching import widgets\n\nbuilder = widgets.memory_builder(epochs=2)\nbuilder"
 
 
 @pytest.fixture(scope="module")

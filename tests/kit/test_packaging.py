@@ -45,18 +45,56 @@ def test_installed_version_is_the_library_s(project):
 
 def test_make_alone_lists_the_targets():
     listing = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for target in ("setup", "lab", "data", "reproduce", "test", "bench", "clean"):
+    for target in ("setup", "repair", "lab", "fresh", "data", "reproduce", "test", "bench", "clean"):
         assert re.search(rf"make {target}\s+\S", listing), f"make {target} is not explained"
 
 
-def test_set_up_that_is_done_is_not_done_again(tmp_path):
-    """The second call must neither create nor install: a python that does not exist is never asked for."""
+@pytest.fixture
+def installed(tmp_path):
+    """An environment that was set up for tests: its Python is this one."""
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
     (tmp_path / ".installed-test").touch()
-    setup = [ROOT / "tools" / "setup", str(tmp_path)]
+    return tmp_path
+
+
+def set_up(*arguments):
     environment = {"PYTHON": "no-such-python", "PATH": "/usr/bin:/bin"}
+    command = [ROOT / "tools" / "setup", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def test_set_up_that_is_done_is_not_done_again(installed):
+    """The second call must neither create nor install: a python that does not exist is never asked for."""
     for extras in ("test", "none"):
-        done = subprocess.run([*setup, extras], cwd=ROOT, env=environment, capture_output=True, text=True)
+        done = set_up(installed, extras)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("task", ["", "check"])
+def test_set_up_does_not_trust_its_stamp(installed, task):
+    """A package that is gone is named, and set-up begins anew (here: and stops, as it finds no Python)."""
+    (installed / "sitecustomize.py").write_text(_WITHOUT_PLOTLY)
+    python = installed / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{installed}" exec "{sys.executable}" "$@"\n')
+    done = set_up(installed, "test", *([task] if task else []))
+    assert f"the environment in {installed} is damaged:\nplotly: " in done.stdout
+    assert done.stderr.startswith("set-up stopped: no 'no-such-python' found")
+
+
+_WITHOUT_PLOTLY = """
+import importlib.metadata, sys
+
+sys.modules["plotly"] = None
+_real = importlib.metadata.distributions
+importlib.metadata.distributions = lambda **which: () if which.get("name") == "plotly" else _real(**which)
+"""
+
+
+def test_repair_installs_also_where_all_seems_well(installed):
+    assert "no 'no-such-python' found" in set_up(installed, "none", "repair").stderr
 
 
 def test_set_up_says_in_one_sentence_what_is_missing(tmp_path):

@@ -89,3 +89,10 @@ def test_every_target_and_notebook_is_in_the_readme():
     assert [target for target in unexplained if f"`make {target}`" not in text] == []
     notebooks = [path.name for path in (ROOT / "notebooks").glob("*.ipynb")]
     assert [name for name in notebooks if f"notebooks/{name}" not in text] == []
+
+
+def test_the_headline_figure_says_what_its_runs_say():
+    """`make pictures NAME=overview` makes it; its alternative text must not be of other runs."""
+    pictures = pytest.importorskip("pictures", reason="make pictures needs playwright")
+    alt = (ROOT / "figures" / "overview.alt.txt").read_text(encoding="utf-8").strip()
+    assert pictures.overview().alt == alt

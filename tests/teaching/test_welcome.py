@@ -1,7 +1,10 @@
-"""The first notebook's question: what it says where something is missing."""
+"""The first notebook's question: what it says where something is missing or broken."""
 
 import re
+import subprocess
+import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -26,23 +29,58 @@ def test_all_is_well_here(capsys):
     welcome.check()
     said = capsys.readouterr().out
     assert "✗" not in said
-    assert said.count("✓") == 1 + len(welcome.PACKAGES) + len(welcome.BROWSER_PARTS)
-    assert said.rstrip().endswith("All that you need is here.")
+    assert said.count("✓") == 2 + len(welcome.BROWSER_PARTS)
+    assert said.rstrip().endswith("You have everything you need.")
+    assert welcome.missing_packages() == []
 
 
-def test_a_missing_package_is_named_with_what_to_do(monkeypatch, capsys):
-    monkeypatch.setattr(welcome, "find_spec", lambda name: None if name == "anywidget" else object())
-    with pytest.raises(TaclError, match="the 1 marked ✗"):
+def test_a_package_that_is_installed_but_broken_is_named_with_what_to_do(tmp_path, monkeypatch, capsys):
+    """Only importing tells: the files of this one are where they should be."""
+    (tmp_path / "shattered").mkdir()
+    (tmp_path / "shattered" / "__init__.py").write_text("raise OSError('a file is\\ncut off')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(welcome, "PACKAGES", {"shattered": "nothing", "tacl_gone": "less"})
+    with pytest.raises(TaclError, match="fix the 2 marked ✗"):
         welcome.check()
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("✗")]
-    assert re.match(r"✗ anywidget .* is not installed\. .*“make lab”", line)
+    first, second = [line for line in capsys.readouterr().out.splitlines() if line.startswith("✗")]
+    assert re.match(r"✗ shattered \(nothing\) cannot be imported: a file is cut off\. .*“make repair”", first)
+    assert "No module named 'tacl_gone'" in second
+
+
+def test_set_up_hears_of_packages_that_are_gone_or_broken(monkeypatch, browser_folder):
+    real = metadata.distributions
+    monkeypatch.setattr(
+        metadata, "distributions", lambda **which: [] if which.get("name") == "anywidget" else real(**which)
+    )
+    assert welcome.missing_packages() == ["anywidget: not installed"]
+    monkeypatch.setattr(welcome, "PACKAGES", {"tacl_gone": ""})
+    monkeypatch.setattr(welcome, "TOOLS", ())
+    parts = [f"{part}: not installed" for part in welcome.BROWSER_PARTS]
+    assert welcome.broken_parts() == ["tacl_gone: No module named 'tacl_gone'", *parts]
+
+
+def test_set_up_s_question_is_answered_where_nothing_is_installed():
+    """Without site-packages: what it imports at first must be the standard library alone."""
+    command = [sys.executable, "-S", "-m", "tacl_lib.teaching.welcome", "--quick"]
+    asked = subprocess.run(command, cwd=ROOT, env={}, capture_output=True, text=True)
+    assert (asked.returncode, asked.stderr) == (1, "")
+    assert asked.stdout.splitlines()  # what is missing, a line each
+    assert [line for line in asked.stdout.splitlines() if not line.endswith(": not installed")] == []
+
+
+def test_every_requirement_of_the_kit_is_imported():
+    """What is new in pyproject must be looked at as well."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
+    names = {{"scikit-learn": "sklearn", "pillow": "PIL"}.get(name, name) for name in names}
+    assert {*welcome.PACKAGES, *welcome.TOOLS} == names
 
 
 def test_widgets_without_their_browser_half_are_found(browser_folder):
     parts = {f.text: f.good for f in welcome.findings() if "browser's half" in f.text}
     assert len(parts) == 2
     assert not any(parts.values())
-    assert all("still pictures" in text and "make lab" in text for text in parts)
+    assert all("will not appear" in text and "make repair" in text for text in parts)
     for part in welcome.BROWSER_PARTS:
         (browser_folder / part).mkdir(parents=True)
     assert all(finding.good for finding in welcome.findings())
@@ -61,7 +99,7 @@ def test_datasets_are_told_without_fetching_any(tmp_path, monkeypatch):
     monkeypatch.delenv("TACL_DATA", raising=False)
     before = dict(line.split(": ", 1) for line in welcome.data_sentences())
     assert list(before) == ["digits", *(name for name in available() if name != "digits")]
-    assert before["digits"].startswith("1,541 + 256 pictures")
+    assert before["digits"].startswith("1,541 + 256 images")
     assert before["mnist"] == "not fetched yet, not needed now."
     assert list(tmp_path.iterdir()) == []  # looking leaves nothing behind
 

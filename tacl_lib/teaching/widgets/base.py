@@ -166,21 +166,32 @@ def _within(properties: dict, name: str) -> object:
 
 
 class Fitting(anywidget.AnyWidget):
-    """Nothing to see: it has the figures of the page fit their new width when that of the notebook changes.
+    """Nothing to see: it has figures fit the width of the notebook when that changes, and tells sliders their names.
 
     Plotly asks for the width before a figure is on the page, and then only when the window changes, not the side bar.
+    The handles of ipywidgets' sliders have no name that a screen reader could say.
     """
 
     _esm = """
     export default { render({ el }) {
         el.style.height = "0";
         let waiting = 0;
-        const observer = new ResizeObserver(() => {
+        const name_sliders = () => {
+            for (const handle of document.querySelectorAll(".tacl-view .noUi-handle:not([aria-label])")) {
+                const label = handle.closest(".widget-slider")?.querySelector(".widget-label");
+                if (label?.textContent) handle.setAttribute("aria-label", label.textContent);
+            }
+        };
+        const resized = new ResizeObserver(() => {
             cancelAnimationFrame(waiting);
             waiting = requestAnimationFrame(() => window.dispatchEvent(new Event("resize")));
+            name_sliders();
+            const view = el.closest(".tacl-view");
+            if (view) added.observe(view, { childList: true, subtree: true });
         });
-        observer.observe(el);
-        return () => observer.disconnect();
+        const added = new MutationObserver(name_sliders);  // another room of the playground
+        resized.observe(el);
+        return () => { resized.disconnect(); added.disconnect(); };
     } };
     """
 
