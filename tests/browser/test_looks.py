@@ -13,7 +13,7 @@ CELLS = {
     "explorer": "explorer = widgets.forgetting_explorer()\nexplorer.dataset.value = 'svhn'\nexplorer",
 }
 ROOM = 672  #: pixels of a screen 800 high that JupyterLab leaves to a notebook
-LONG = 12  #: seconds that the next cell runs
+LONG = 25  #: seconds that the next cell runs
 
 # All texts of a figure that reach over its edge, or over each other.
 _TEXTS = """(figure) => {

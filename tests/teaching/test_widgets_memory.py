@@ -498,6 +498,20 @@ def test_the_browser_hears_of_a_figure_when_it_is_complete():
     assert boxed.figure.comm is not None
 
 
+@pytest.mark.parametrize(
+    "view", [widgets.memory_player, widgets.memory_builder, widgets.projection_playground, widgets.scheduler_lab]
+)
+def test_no_box_of_a_view_opens_its_figure_too_early(view):
+    """What changes before a view is shown must not be sent: a browser that missed it would wait for a busy kernel."""
+    made = view()
+    if hasattr(made, "start"):
+        made.start()
+    figures = [made.figure] if hasattr(made, "figure") else [made.agem.figure, made.ogd.figure]
+    assert [figure.comm for figure in figures] == [None] * len(figures)
+    made.ask_to_open()
+    assert figures[0].comm is not None
+
+
 def test_an_update_does_not_take_from_a_trace_what_another_is_given(player, monkeypatch):
     """In a batch each attribute is named for all traces that change; those that keep theirs must not lose it."""
     sent = []
@@ -640,8 +654,12 @@ def test_the_memory_is_shown_while_it_fills(monkeypatch):
         if len(seen) == 6:
             builder.stop.click()
 
+    async def in_a_notebook():
+        builder.run.click()
+        await builder._running
+
     monkeypatch.setattr(builder, "_show", watched)
-    builder.run.click()
+    asyncio.run(in_a_notebook())
     assert len(seen) == 6
     assert seen == sorted(set(seen))
     assert builder.said.startswith(f"Stopped after {seen[-1]} of ")

@@ -61,6 +61,14 @@ class Late:
         return super().model_id
 
 
+class Row(Late, ipywidgets.HBox):
+    """Widgets side by side. A plain box would have its figures opened at once."""
+
+
+class Stage(Late, ipywidgets.VBox):
+    """Widgets below each other."""
+
+
 class View(Late, ipywidgets.VBox):
     """A widget of the kit: what it is, its controls and figures, a message line; and a still picture of its state.
 
@@ -211,10 +219,10 @@ def button(label: str, icon: str = "", tooltip: str = "", width: str = "auto", *
     return ipywidgets.Button(description=label, icon=icon, tooltip=tooltip or label, layout=layout, **settings)
 
 
-def row(*controls: ipywidgets.Widget, **layout) -> ipywidgets.HBox:
+def row(*controls: ipywidgets.Widget, **layout) -> Row:
     """Controls side by side, on a second line where there is no room."""
     layout = {"flex_flow": "row wrap", "align_items": "center", "overflow": "hidden"} | layout
-    return ipywidgets.HBox(controls, layout=ipywidgets.Layout(**layout))
+    return Row(controls, layout=ipywidgets.Layout(**layout))
 
 
 #: Long sentences are wrapped, never cut: what has no room can be scrolled to.

@@ -12,7 +12,7 @@ from tacl_lib.core.tasks import Tasks
 from tacl_lib.data import available
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.report.figures.style import DATASETS, SPLITS
-from tacl_lib.teaching.widgets.base import TaskLook, View, button, caption, labelled, row, said_in, task_looks
+from tacl_lib.teaching.widgets.base import Stage, TaskLook, View, button, caption, labelled, row, said_in, task_looks
 from tacl_lib.teaching.widgets.board import assembled, key, listen
 from tacl_lib.teaching.widgets.choices import POLICY_TITLES, Choice
 from tacl_lib.teaching.widgets.filling import Filling
@@ -68,7 +68,7 @@ class MemoryBuilder(View):
         self._tasks: Tasks | None = None
         self._tasks_of: tuple | None = None
         self._stopping = self._busy = False
-        self.stage = ipywidgets.VBox(layout={"height": f"{HEIGHT}px", "overflow": "hidden"})
+        self.stage = Stage(layout={"height": f"{HEIGHT}px", "overflow": "hidden"})
         self._set_stage(choice.policies)
         names = self.controls
         super().__init__(
@@ -100,8 +100,12 @@ class MemoryBuilder(View):
         if self._busy:
             return
         with self.guarded():
-            for _ in self._parts(self._begin()):
-                pass
+            filling = self._begin()
+            try:
+                filling.advance(filling.stream.steps)
+            finally:
+                self._set_busy(False)
+            self._show(filling)
 
     def _run_clicked(self) -> None:
         """The same in the background, before the user's eyes; it can be stopped."""

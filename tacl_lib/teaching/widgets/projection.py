@@ -3,7 +3,7 @@
 import ipywidgets
 
 from tacl_lib.report.figures.picture import Picture
-from tacl_lib.teaching.widgets.base import View
+from tacl_lib.teaching.widgets.base import Row, View
 from tacl_lib.teaching.widgets.projection_agem import AgemPlane
 from tacl_lib.teaching.widgets.projection_ogd import OgdSpace
 from tacl_lib.teaching.widgets.projection_state import AgemState, OgdState, agem_state, ogd_state
@@ -19,7 +19,7 @@ class ProjectionPlayground(View):
         self.ogd = OgdSpace(lambda sentence, wrong=False: self.tell(sentence, wrong))
         self._rooms = {"A-GEM: two arrows in a plane": self.agem, "OGD: stored gradients in space": self.ogd}
         self.method = ipywidgets.ToggleButtons(options=list(self._rooms), style={"button_width": "250px"})
-        self._room = ipywidgets.Box([self.agem], layout=ipywidgets.Layout(overflow="hidden"))
+        self._room = Row([self.agem], layout=ipywidgets.Layout(overflow="hidden"))
         self.method.observe(self._enter, "value")
         super().__init__("Projection playground: what is left of a gradient", [self.method, self._room])
 

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
-from tacl_lib.teaching.widgets.base import INK, figure_widget, labelled
+from tacl_lib.teaching.widgets.base import INK, Row, Stage, figure_widget, labelled
 from tacl_lib.teaching.widgets.projection_state import AgemState, agem_state
 
 LONGEST = 2.0
@@ -27,7 +27,7 @@ EXAMPLES = {
 }
 
 
-class AgemPlane(ipywidgets.HBox):
+class AgemPlane(Row):
     """Controls, figure and words. ``state`` is what they show."""
 
     def __init__(self, tell):
@@ -255,7 +255,7 @@ def beside(figure: go.FigureWidget, controls: list[ipywidgets.Widget]) -> list[i
     """A figure of fixed size, and a column of controls and words."""
     fixed = ipywidgets.Layout(width=f"{SIZE}px", height=f"{SIZE}px", margin="0 12px 0 0", overflow="hidden")
     column = ipywidgets.Layout(width=f"{SIDE + 8}px", overflow="hidden")
-    return [ipywidgets.Box([figure], layout=fixed), ipywidgets.VBox(controls, layout=column)]
+    return [Stage([figure], layout=fixed), ipywidgets.VBox(controls, layout=column)]
 
 
 def in_words(rows: list[tuple[str, str]], sentence: str, key: str) -> str:

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
-from tacl_lib.teaching.widgets.base import figure_widget
+from tacl_lib.teaching.widgets.base import Row, figure_widget
 from tacl_lib.teaching.widgets.projection_agem import OWN, RESULT, SIDE, SIZE, WRAPPED, G, aligned, beside, in_words
 from tacl_lib.teaching.widgets.projection_state import OgdState, ogd_state
 
@@ -26,7 +26,7 @@ EXAMPLES = {
 }
 
 
-class OgdSpace(ipywidgets.HBox):
+class OgdSpace(Row):
     """Controls, figure and words. ``state`` is what they show."""
 
     def __init__(self, tell):

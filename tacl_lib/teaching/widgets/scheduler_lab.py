@@ -6,7 +6,7 @@ import ipywidgets
 import numpy as np
 
 from tacl_lib.report.figures.picture import Picture
-from tacl_lib.teaching.widgets.base import INK, View, button, caption, labelled, row, said_in
+from tacl_lib.teaching.widgets.base import INK, Stage, View, button, caption, labelled, row, said_in
 from tacl_lib.teaching.widgets.scheduler_figure import draw, empty_figure, still
 from tacl_lib.teaching.widgets.scheduler_state import STEPS, Constants, Curve, answer
 
@@ -43,7 +43,7 @@ class SchedulerLab(View):
         curve = [_group("The loss"), self.example, self.change_at, self.jump, self.lasts, self.noise]
         scheduler = [_group("The scheduler"), self.factor, self.patience, self.threshold, self.reset, self.paper]
         side = ipywidgets.VBox([*curve, *scheduler], layout=ipywidgets.Layout(width=f"{SIDE}px", flex="none"))
-        stage = ipywidgets.VBox([self.figure], layout=ipywidgets.Layout(flex="1 1 500px", overflow="hidden"))
+        stage = Stage([self.figure], layout=ipywidgets.Layout(flex="1 1 500px", overflow="hidden"))
         super().__init__(
             "Scheduler lab: bend the loss, and see the learning rate that follows",
             [row(side, stage, align_items="flex-start"), self.step, self.words, self.summary, self._keyboard()],
