@@ -7,6 +7,7 @@ import pytest
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, Store
 
+pytestmark = pytest.mark.slow
 CELLS = [
     "from tacl_lib.teaching.widgets import forgetting_explorer, projection_playground, scheduler_lab",
     # Changed after it was shown, while the browser is still loading: nothing of that may be lost.
@@ -97,6 +98,7 @@ def test_the_loss_is_bent_with_keys_and_with_the_pointer(notebook):
     notebook.press("the loss jumps by", "Home")
     figure.wait_for(lambda model: not drawn(model, "reset")["x"], "no jump, no reset")
 
+    notebook.page.get_by_text("Bend the curve with sliders").click()
     mark = before.layout["annotations"][1]
     figure.drag((mark["x"], mark["y"]), (mark["x"] + 15, 2.5))
     model = figure.wait_for(  # only its height can be changed
@@ -153,7 +155,7 @@ def test_the_explorer_says_what_was_not_run_and_shows_settings(notebook):
     figure = notebook.figure(EXPLORER)
     notebook.choose("Split", "Rotation – not run")
     figure.wait_for(lambda model: shown(model) == [], "nothing that was not run")
-    notebook.wait_until(lambda: "Not run: Fashion-MNIST, rotation" in notebook.text(), "why")
+    notebook.wait_until(lambda: "Not run yet: Fashion-MNIST, rotation" in notebook.text(), "why")
     notebook.choose("Split", "Class split")
     figure.wait_for(lambda model: "SGD lr adapt" in shown(model), "what was run")
     settings = notebook.page.get_by_text("batch size", exact=True)
