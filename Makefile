@@ -53,14 +53,10 @@ reproduce: ready ## run the experiments through the notebooks (PROFILE=smoke|qui
 figure: ready ## make one figure of the paper from stored runs (NAME=…; without it: list the names)
 	$(RUN) tacl_lib.report.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
 
-<<<<<<< HEAD
 verify: ready ## run stored runs again, here, and compare (N=3 of the short ones, or HASH=…)
 	$(RUN) tacl_lib verify $(HASH) --count $(N)
 
-status: setup ## show which runs of the profile are done, running and missing
-=======
 status: ready ## show which runs of the profile are done, running and missing
->>>>>>> 6567038 (Widgets fit a 1280 × 800 screen and either theme; the player opens at the start; a simple explorer that shows the paper's numbers)
 	$(RUN) tacl_lib.report.reproduce --status $(CHOICE)
 
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
