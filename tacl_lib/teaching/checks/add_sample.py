@@ -23,7 +23,7 @@ def add_sample(pool, sample, label, clusters, size):
         y.append([label])
         means.append(sample)
     means[place] = [math.fsum(entries) / len(x[place]) for entries in zip(*x[place], strict=True)]
-    return {"x": [np.array(own) for own in x], "y": [np.array(own) for own in y], "means": np.array(means)}
+    return {"x": [np.array(own) for own in x], "y": [np.array(own) for own in y], "means": [np.array(m) for m in means]}
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,19 @@ def filled_pool(rng: np.random.Generator, arrivals: int, clusters: int, size: in
 def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     tie = {"x": [np.array([[0.0]]), np.array([[2.0]])], "y": [np.array([0]), np.array([1])]}
     yield empty_pool(), np.array([1.0, 2.0]), 1, 2, 2
-    yield tie | {"means": np.array([[0.0], [2.0]])}, np.array([1.0]), 1, 2, 2
+    yield tie | {"means": [np.array([0.0]), np.array([2.0])]}, np.array([1.0]), 1, 2, 2
+    wide = {"x": [np.array([[0.0], [10.0]]), np.array([[3.0]])], "y": [np.array([0, 0]), np.array([1])]}
+    yield wide | {"means": [np.array([5.0]), np.array([3.0])]}, np.array([0.0]), 1, 2, 3  # the nearest member is afar
     for turn in range(45):
-        clusters, size = (int(n) for n in rng.integers([2, 2], [5, 5]))
+        clusters, size, features = (int(n) for n in rng.integers([2, 2, 2], [5, 5, 4]))
         # In turn: clusters still to be opened, some not full, most of them full.
         low, high = [(1, clusters), (clusters, 2 * clusters), (2 * clusters * size, 3 * clusters * size)][turn % 3]
-        pool = filled_pool(rng, int(rng.integers(low, high)), clusters, size)
-        yield pool, rng.integers(-3, 4, 2) * 1.0, int(rng.integers(2)), clusters, size
+        pool = filled_pool(rng, int(rng.integers(low, high)), clusters, size, features)
+        yield pool, rng.integers(-3, 4, features) * 1.0, int(rng.integers(2)), clusters, size
 
 
 def _l2(pool, sample):
-    return np.linalg.norm(pool["means"] - sample, axis=1)
+    return np.linalg.norm(np.array(pool["means"]) - sample, axis=1)
 
 
 def _to_members(pool, sample):
@@ -91,15 +93,15 @@ def _variant(
     """The add with arrays, with a mistake in one of its steps."""
 
     def answer(pool, sample, label, clusters, size):
-        x, y, means = list(pool["x"]), list(pool["y"]), [np.asarray(own) for own in pool["means"]]
+        x, y, means = list(pool["x"]), list(pool["y"]), list(pool["means"])
         if not x or opens(len(x), clusters):
-            return {"x": [*x, sample[None]], "y": [*y, np.array([label])], "means": np.array([*means, sample])}
+            return {"x": [*x, sample[None]], "y": [*y, np.array([label])], "means": [*means, sample]}
         place = int(pick(distances(pool, sample)))
         before = x[place]
         x[place] = joined(before, sample, size)
         y[place] = (labels or joined)(y[place], label, size)
         means[place] = mean(before, x[place], sample, means[place], size)
-        return {"x": x, "y": y, "means": np.array(means)}
+        return {"x": x, "y": y, "means": means}
 
     return answer
 
@@ -124,7 +126,7 @@ check_add_sample = Check(
         Mistake("you joined the farthest cluster; the nearest mean is asked for", _variant(pick=np.argmax)),
         Mistake(
             "you measured the distance as the sum of absolute differences; Algorithm 3 uses the l2 norm, squares",
-            _variant(distances=lambda pool, sample: np.abs(pool["means"] - sample).sum(axis=1)),
+            _variant(distances=lambda pool, sample: np.abs(np.array(pool["means"]) - sample).sum(axis=1)),
         ),
         Mistake(
             "you looked for the nearest member; the cluster with the nearest mean is asked for",

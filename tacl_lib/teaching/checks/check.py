@@ -2,13 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from tacl_lib.teaching.checks.attempt import Outcome, attempt
-from tacl_lib.teaching.checks.compare import as_numbers, same, shown
+from tacl_lib.teaching.checks.compare import as_numbers, same, shown, shown_apart
 
 
 class CheckFailed(AssertionError):
@@ -26,9 +27,23 @@ class Mistake(NamedTuple):
     answer: Callable
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Arguments of one call, and what it must give."""
+
     arguments: dict[str, object]
     expected: object
+    _mistaken: dict[Mistake, Outcome] = field(default_factory=dict, repr=False)
+
+    def only(self, entries: Iterable[str]) -> "Case":
+        """The same case, of which only some entries of the answer are looked at."""
+        return Case(self.arguments, {key: self.expected[key] for key in entries}, self._mistaken)
+
+    def mistaken(self, mistake: Mistake, seconds: float) -> Outcome:
+        """What the mistake gives here; worked out once."""
+        if mistake not in self._mistaken:
+            self._mistaken[mistake] = attempt(mistake.answer, self.arguments, seconds)
+        return self._mistaken[mistake]
 
 
 @dataclass(frozen=True)
@@ -65,7 +80,24 @@ class Check:
         """
         self._compare(answer, [self._case(arguments, gives)])
 
+    def agrees(
+        self, answer: Callable, seed: int, where: Callable[..., bool] | None = None, entries: Iterable[str] = ()
+    ) -> None:
+        """For hidden tests: the cases of a seed that students do not see. Raises CheckFailed.
+
+        where: of the arguments, whether to ask this case. entries: of a dict, those to look at; none for all.
+        """
+        cases = [case for case in self._fresh(seed) if where is None or where(*case.arguments.values())]
+        if not cases:
+            raise ValueError(f"no case of seed {seed} is asked")
+        if entries:
+            cases = [case.only(entries) for case in cases]
+        self._compare(answer, cases)
+
     def _fresh(self, seed: int | None) -> list[Case]:
+        return _kept(self, seed) if seed is not None else self._drawn(None)
+
+    def _drawn(self, seed: int | None) -> list[Case]:
         arguments = list(self.cases(np.random.default_rng(seed)))
         return [self._case(given, self.reference(*given)) for given in arguments]
 
@@ -75,9 +107,24 @@ class Check:
     def _compare(self, answer: Callable, cases: list[Case]) -> None:
         self._refuse_other_parameters(answer)
         for case in cases:
-            outcome = attempt(answer, case.arguments, self.seconds)
+            outcome = self._asked_twice(answer, case)
             if outcome.trouble or not self._right(outcome.value, case.expected):
                 raise CheckFailed(self._explanation(answer, case, outcome, cases))
+
+    def _asked_twice(self, answer: Callable, case: Case) -> Outcome:
+        """The outcome of a call, which must be the same if it is repeated."""
+        outcome = attempt(answer, case.arguments, self.seconds)
+        if outcome.trouble:
+            return outcome
+        again = attempt(answer, case.arguments, self.seconds)
+        if again.trouble is None and same(outcome.value, again.value, self.tolerance):
+            return outcome
+        return Outcome(
+            outcome.value,
+            "asked twice with the same input, it gives two answers: does it draw at random, or keep something from the "
+            "call before?",
+            "fickle",
+        )
 
     def _right(self, value: object, expected: object) -> bool:
         if isinstance(value, dict) and isinstance(expected, dict):
@@ -98,7 +145,7 @@ class Check:
             ) from None
 
     def _explanation(self, answer: Callable, case: Case, outcome: Outcome, cases: list[Case]) -> str:
-        if outcome.kind in ("stub", "loop", "changed"):
+        if outcome.kind in ("stub", "loop", "changed", "fickle"):
             said = [outcome.trouble]
         else:
             said = self._named_mistakes(answer, cases) or [self._unnamed(case, outcome)]
@@ -106,10 +153,22 @@ class Check:
         if outcome.kind != "stub":
             call = ", ".join(f"{name}={shown(value)}" for name, value in case.arguments.items())
             lines.append(f"  For example, {self.name}({call})")
-            lines.append(f"  should give {shown(case.expected)}")
+            expected, given = shown(case.expected), None
             if outcome.trouble is None:
-                lines.append(f"  yours gives {shown(outcome.value)}")
+                expected, given = self._shown_apart(case.expected, outcome.value)
+            lines.append(f"  should give {expected}")
+            if given:
+                lines.append(f"  yours gives {given}")
         return "\n".join(lines)
+
+    def _shown_apart(self, expected: object, value: object) -> tuple[str, str]:
+        """Of two dicts, the entries that are right are shown as they are expected: they differ in rounding only."""
+        if isinstance(expected, dict) and isinstance(value, dict):
+            value = {
+                key: expected[key] if key in expected and same(entry, expected[key], self.tolerance) else entry
+                for key, entry in value.items()
+            }
+        return shown_apart(expected, value)
 
     def _named_mistakes(self, answer: Callable, cases: list[Case]) -> list[str]:
         """The sentences of the mistakes that the answer makes, if each of its wrong parts is one of them."""
@@ -122,23 +181,19 @@ class Check:
             right = [self._alike(mine, Outcome(case.expected), part) for mine, case in zip(got, cases, strict=True)]
             if all(right):
                 continue
+            wrong, others = _apart(zip(cases, got, strict=True), right)
             # A mistake explains the answer if it gives the same wherever the answer is wrong. Of several, the one
             # that agrees most often; elsewhere the student may have minded a corner that the mistake does not.
-            agreements = [self._agreements(mistake, cases, got, right, part) for mistake in self.mistakes]
-            if not any(agreements):
+            makes = [m for m in self.mistakes if all(self._made(m, *pair, part) for pair in wrong)]
+            if not makes:
                 return []
-            sentences.append(self.mistakes[int(np.argmax(agreements))].sentence)
+            agreements = [sum(self._made(mistake, *pair, part) for pair in others) for mistake in makes]
+            sentences.append(makes[int(np.argmax(agreements))].sentence)
         return list(dict.fromkeys(sentences))
 
-    def _agreements(self, mistake: Mistake, cases: list[Case], got: list[Outcome], right: list[bool], part) -> int:
-        """In how many cases the mistake gives what the answer gave; 0 if not in every one in which that was wrong."""
-        count = 0
-        for case, mine, is_right in zip(cases, got, right, strict=True):
-            if self._alike(mine, attempt(mistake.answer, case.arguments, self.seconds), part):
-                count += 1
-            elif not is_right:
-                return 0
-        return count
+    def _made(self, mistake: Mistake, case: Case, got: Outcome, part: str | None) -> bool:
+        """Whether the mistake gives here what the answer gave."""
+        return self._alike(got, case.mistaken(mistake, self.seconds), part)
 
     def _alike(self, left: Outcome, right: Outcome, part: str | None) -> bool:
         a, b = _part(left, part), _part(right, part)
@@ -154,6 +209,18 @@ class Check:
         if isinstance(expected, dict):
             return _about_entries(value, expected, self.tolerance)
         return _about_numbers(value, expected)
+
+
+@lru_cache(maxsize=64)
+def _kept(check: Check, seed: int) -> list[Case]:
+    """The cases of a seed, and what mistakes gave in them: marking asks for the same ones again and again."""
+    return check._drawn(seed)
+
+
+def _apart(pairs: Iterable[tuple], right: list[bool]) -> tuple[list[tuple], list[tuple]]:
+    """Those pairs that are wrong, and the others."""
+    pairs = list(pairs)
+    return [p for p, r in zip(pairs, right, strict=True) if not r], [p for p, r in zip(pairs, right, strict=True) if r]
 
 
 def _parts(expected: object) -> list[str | None]:

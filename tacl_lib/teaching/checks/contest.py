@@ -1,5 +1,6 @@
 """A check of a rule that has no single right answer: it plays streams of drifting samples, and must beat FIFO."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from tacl_lib.teaching.checks.compare import as_numbers, shown
 
 #: of its choices, so many must be those of a known mistake for its sentence to be said
 ALIKE = 0.9
+#: rows and features of the clusters that every rule is tried on first: not all clusters are alike
+SHAPES = ((3, 2), (4, 1), (6, 5), (12, 2), (9, 3))
 
 
 class Stream(NamedTuple):
@@ -46,8 +49,9 @@ def oldest_leaves(members, came) -> int:
     return 0
 
 
-def play(streams: list[Stream], rule: Callable, clusters: int, size: int) -> Tally:
-    """Algorithm 3 on each stream, with the rule in place of FIFO; then how far held-out samples are from the memory."""
+def play(streams: list[Stream], choose: Callable, clusters: int, size: int) -> Tally:
+    """Algorithm 3 on each stream; ``choose(members, came)`` says who leaves. Then how far held-out samples are from
+    the memory."""
     tally = Tally()
     for stream in streams:
         opening, others = stream.samples[:clusters], stream.samples[clusters:]
@@ -58,7 +62,9 @@ def play(streams: list[Stream], rule: Callable, clusters: int, size: int) -> Tal
             members[nearest].append(z)
             came[nearest].append(number)
             if len(members[nearest]) > size:
-                chosen = _choice(rule, np.array(members[nearest]), np.array(came[nearest]), tally.turns)
+                given = np.array(members[nearest]), np.array(came[nearest])
+                chosen = choose(*given)
+                tally.turns.append(Turn(*given, chosen))
                 del members[nearest][chosen], came[nearest][chosen]
             means[nearest] = sum(members[nearest]) / len(members[nearest])
         held = np.concatenate(members)
@@ -67,26 +73,22 @@ def play(streams: list[Stream], rule: Callable, clusters: int, size: int) -> Tal
     return tally
 
 
-def _choice(rule: Callable, members: np.ndarray, came: np.ndarray, turns: list[Turn]) -> int:
-    given = members.copy(), came.copy()
-    chosen = rule(*given)
-    if given[0].tobytes() != members.tobytes() or given[1].tobytes() != came.tobytes():
-        raise _RefusedError("it changes its input in place: work on a copy of it")
+def _row(chosen: object, rows: int) -> int:
+    """What a rule chose, if it is the number of a row."""
     number = as_numbers(chosen)
     if chosen is None:
         raise _RefusedError("it returns nothing: does it end with a return statement?")
     if number is None or number.ndim or number != np.floor(number):
         raise _RefusedError(f"it must return the number of one row, not {shown(chosen)}")
-    if not 0 <= number < len(members):
+    if not 0 <= number < rows:
         raise _RefusedError(
-            f"it chose row {int(number)}, which is not there: the rows are numbered from 0 to {len(members) - 1}"
+            f"it chose row {int(number)}, which is not there: the rows are numbered from 0 to {rows - 1}"
         )
-    turns.append(Turn(members, came, int(number)))
     return int(number)
 
 
 class _RefusedError(Exception):
-    """A choice that is none, in words."""
+    """A rule that cannot be played, in words."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Contest(Check):
     clusters: int = 4
     size: int = 8
     better_by: float = 1 / 3  #: of FIFO's error
-    seconds: float = 20.0  #: for all streams
+    patience: float = 60.0  #: seconds for all choices of a contest
 
     def __call__(self, answer: Callable, seed: int | None = None) -> None:
         """For students: fresh streams. Says by how much it won, or raises CheckFailed."""
@@ -115,16 +117,33 @@ class Contest(Check):
     def chooses(self, answer: Callable, members: np.ndarray, came: np.ndarray) -> None:
         """For test cells: one call gives the number of a row, whatever row it is. Raises CheckFailed."""
         self._refuse_other_parameters(answer)
-        self._called(lambda: _choice(answer, np.asarray(members), np.asarray(came), []))
+        self._called(lambda: self._chooser(answer)(np.asarray(members), np.asarray(came)))
 
     def _contest(self, answer: Callable, streams: list[Stream]) -> float:
         self._refuse_other_parameters(answer)
+        rng = np.random.default_rng(0)
+        for rows, features in SHAPES:
+            self.chooses(answer, rng.normal(size=(rows, features)), np.arange(rows) ** 2)
         fifo = play(streams, oldest_leaves, self.clusters, self.size)
-        mine = self._called(lambda: play(streams, answer, self.clusters, self.size))
+        mine = self._called(lambda: play(streams, self._chooser(answer), self.clusters, self.size))
         gain = 1 - mine.error / fifo.error
         if gain < self.better_by:
             raise CheckFailed(f"✗ {self.name}: {self._why(answer, mine)}.\n{self._how_much(mine, fifo, gain)}")
         return gain
+
+    def _chooser(self, answer: Callable) -> Callable[[np.ndarray, np.ndarray], int]:
+        """The rule, as it is asked: with copies, and for a limited time in all."""
+        end = time.monotonic() + self.patience
+
+        def choose(members: np.ndarray, came: np.ndarray) -> int:
+            if time.monotonic() > end:
+                raise _RefusedError(f"its choices took more than {self.patience:g} seconds: it is too slow")
+            outcome = attempt(answer, {"members": members, "came": came}, self.seconds)
+            if outcome.trouble:
+                raise _RefusedError(outcome.trouble)
+            return _row(outcome.value, len(members))
+
+        return choose
 
     def _refuse_other_parameters(self, answer: Callable) -> None:
         try:
@@ -132,16 +151,17 @@ class Contest(Check):
         except CheckFailed as failed:
             raise CheckFailed(f"{failed} Nobody tells the memory more, least of all the true task.") from None
 
-    def _called(self, call: Callable) -> Tally:
-        outcome = attempt(call, {}, self.seconds)
-        if outcome.trouble:
-            trouble = outcome.trouble.removeprefix(f"it stopped with {_RefusedError.__name__}: ")
-            raise CheckFailed(f"✗ {self.name}: {trouble}{'' if trouble[-1] in '.?!' else '.'}")
-        return outcome.value
+    def _called(self, call: Callable) -> object:
+        try:
+            return call()
+        except _RefusedError as refused:
+            trouble = str(refused)
+            raise CheckFailed(f"✗ {self.name}: {trouble}{'' if trouble[-1] in '.?!' else '.'}") from None
 
     def _why(self, answer: Callable, mine: Tally) -> str:
         turns = mine.turns[::7]  # some of thousands, from all streams
-        if any(int(answer(t.members.copy(), t.came.copy())) != t.chosen for t in turns[:50]):
+        choose = self._chooser(answer)
+        if any(choose(t.members, t.came) != t.chosen for t in turns[:50]):
             return "you choose by chance: a member is as likely to leave if nothing is like it as if it has a double"
         shares = [np.mean([m.answer(t.members, t.came) == t.chosen for t in turns]) for m in self.mistakes]
         if max(shares, default=0) >= ALIKE:

@@ -31,7 +31,8 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
         arrivals = int(rng.integers(3, 6) if turn < 10 else rng.integers(2 * clusters * size, 5 * clusters * size))
         # Classes are not equally frequent, and lie apart.
         labels = rng.choice(classes, arrivals, p=rng.dirichlet(np.full(classes, 2.0)))
-        samples = np.round(rng.normal(size=(arrivals, 2)) + 2 * labels[:, None], 1)
+        features = int(rng.integers(1, 4))
+        samples = np.round(rng.normal(size=(arrivals, features)) + 2 * labels[:, None], 1)
         yield samples, labels, classes, clusters, bool(turn % 2), Algorithm3(size)
 
 

@@ -45,7 +45,10 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
         yield np.array(losses), *settings.values(), *rules.values()
     for _ in range(29):
         patience = int(rng.integers(1, 4))
-        yield _losses(rng, patience), *(settings | {"patience": patience}).values(), *rules.values()
+        first_rate = float(rng.choice([1.0, 0.4]))
+        others = {"first_rate": first_rate, "factor": float(rng.choice([0.5, 0.7])), "min_rate": first_rate / 5}
+        thresholds = float(rng.choice([0.105, 0.155])), float(rng.choice([1.005, 0.805]))
+        yield _losses(rng, patience), *(others | {"patience": patience}).values(), *thresholds
 
 
 def _losses(rng: np.random.Generator, patience: int) -> np.ndarray:

@@ -19,8 +19,10 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     yield np.array([1.0, 2.0]), np.array([2.0, -1.0])  # at a right angle: nothing to do
     for turn, size in enumerate(np.sort(rng.integers(2, 7, 38))):
         gradient, reference = rng.integers(-9, 10, (2, size)) / 2 + rng.choice([0.25, -0.25], (2, size))
-        # In turn, one that conflicts and one that does not; the reference is never of length 1.
-        yield gradient, reference * np.sign(gradient @ reference or 1.0) * (-1.0) ** turn
+        # In turn, one that conflicts and one that does not; the reference is never of length 1, and some are short:
+        # a small number that was added to the denominator then shows.
+        sign = np.sign(gradient @ reference or 1.0) * (-1.0) ** turn
+        yield gradient, reference * sign * (1e-3 if turn % 5 == 4 else 1.0)
     yield np.array([1.0, 2.0]), np.zeros(2)  # an empty memory has no gradient
 
 

@@ -30,8 +30,10 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     for turn in range(37):
         clusters, size, tasks = (int(n) for n in rng.integers([2, 1, 2], [5, 4, 5]))
         arrivals = int(rng.integers(2, 5) if turn < 10 else rng.integers(clusters * size, 5 * clusters * size))
-        task = np.sort(rng.integers(0, tasks, arrivals))
-        if turn % 2:  # tasks that blend: neighbours change places
+        task = rng.integers(0, tasks, arrivals)  # tasks that come back
+        if turn % 3:
+            task = np.sort(task)
+        if turn % 3 == 1:  # tasks that blend: neighbours change places
             task = task[np.argsort(np.arange(arrivals) + rng.uniform(0, arrivals / 2, arrivals))]
         # Some clusters get no visitors in some cases, and some none any more after task 0.
         weights = rng.dirichlet(np.full(clusters, 0.7))

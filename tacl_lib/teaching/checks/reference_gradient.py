@@ -32,8 +32,22 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     yield _case(rng, 1, 2, 3, filled=1)
     yield _case(rng, 1, 2, 2, filled=0)
     for features, classes, places in np.sort(rng.integers([2, 2, 3], [4, 5, 7], (24, 3)), axis=0).tolist():
-        yield _case(rng, features, classes, places, filled=int(rng.integers(1, places)))
+        yield _case(rng, features, classes, places, filled=int(rng.integers(1, places + 1)))
+    for places in (3, 5):
+        yield _case(rng, 2, 3, places, filled=places)
     yield _case(rng, 2, 3, 4, filled=3, scale=1000.0)
+    yield from _corners(rng)
+
+
+def _corners(rng: np.random.Generator) -> Iterator[tuple]:
+    """Where shortcuts fail: a sample of zeros, logits that are far apart, and large ones that are close together."""
+    weights, bias, x, y, filled = _case(rng, 2, 3, 5, filled=3)
+    x[np.flatnonzero(filled)[1]] = 0.0
+    yield weights, bias, x, y, filled
+    shift = float(rng.integers(600, 1000))
+    heights = np.array([[shift], [-shift]])  # exp of one sample's logits is nothing beside the other's
+    yield np.array([[1.0, 1.0]]), np.array([0.0, 0.5]), heights, np.array([0, 1]), np.array([True, True])
+    yield np.array([[shift, shift + 1.0]]), np.zeros(2), np.ones((1, 1)), np.array([1]), np.array([True])
 
 
 def _case(rng: np.random.Generator, features: int, classes: int, places: int, filled: int, scale: float = 1.0) -> tuple:

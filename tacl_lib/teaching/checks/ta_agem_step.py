@@ -33,17 +33,29 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     batch = np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([0, 1])
     yield np.array([1.0, 1.0]), *batch, empty_pool(), 2, 0.1, Algorithm3(2)
     for turn in range(35):
-        features, size = (int(n) for n in rng.integers([2, 1], [4, 4]))
+        features, size, clusters, batch = (int(n) for n in rng.integers([2, 2, 2, 2], [4, 4, 4, 5]))
         arrivals = 1 if turn < 4 else int(rng.integers(3, 8))
         # In turn, a batch that is in conflict with the memory and one that is not.
         while True:
-            pool = filled_pool(rng, arrivals, 3, size, features)
+            pool = filled_pool(rng, arrivals, clusters, size, features)
             weights = rng.integers(-4, 5, features) / 2 + 0.25
-            x, y = rng.integers(-4, 5, (3, features)) / 2 + 0.25, rng.integers(0, 2, 3)
+            x, y = rng.integers(-4, 5, (batch, features)) / 2 + 0.25, rng.integers(0, 2, batch)
             overlap = _mean_gradient(weights, x, y) @ _mean_gradient(weights, *_members(pool, features))
             if overlap < -0.1 if turn % 2 else overlap > 0.1:
                 break
-        yield weights, x, y, pool, 3, float(rng.choice([0.1, 0.05, 0.2])), Algorithm3(size)
+        yield weights, x, y, pool, clusters, float(rng.choice([0.1, 0.05, 0.2])), Algorithm3(size)
+
+
+def in_conflict(weights, x, y, pool, clusters, rate, add) -> bool:
+    """Whether a step on the batch alone would harm what the memory holds."""
+    if not pool["x"]:
+        return False
+    return bool(_mean_gradient(weights, x, y) @ _mean_gradient(weights, *_members(pool, len(weights))) < 0)
+
+
+def in_peace(*given) -> bool:
+    """Whether it would not."""
+    return not in_conflict(*given)
 
 
 def _mean_gradient(weights, x, y):

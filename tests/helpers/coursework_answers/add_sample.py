@@ -242,3 +242,41 @@ def in_place(pool, sample, label, clusters, size):
 @wrong("it returns nothing")
 def without_return(pool, sample, label, clusters, size):
     with_lists(pool, sample, label, clusters, size)
+
+
+@right
+def with_lists_as_promised(pool, sample, label, clusters, size):
+    """The task calls the three lists: they may be copied and appended to."""
+    pool = {name: pool[name].copy() for name in pool}
+    if len(pool["means"]) < clusters:
+        pool["x"].append(np.array([sample]))
+        pool["y"].append([label])
+        pool["means"].append(sample)
+        return pool
+    q = min(range(len(pool["means"])), key=lambda q: sum((pool["means"][q] - sample) ** 2))
+    pool["x"][q] = [*pool["x"][q], sample][-size:]
+    pool["y"][q] = [*pool["y"][q], label][-size:]
+    pool["means"][q] = np.mean(pool["x"][q], axis=0)
+    return pool
+
+
+@wrong("✗")
+def in_the_plane_only(pool, sample, label, clusters, size):
+    """The size of the example, written into the code."""
+    return with_lists(pool, sample[:2], label, clusters, size)
+
+
+@wrong("it changes its input `pool` in place")
+def spoils_a_stored_array(pool, sample, label, clusters, size):
+    """The lists are copied, but not the arrays in them."""
+    x, y, means = (list(pool[name]) for name in ("x", "y", "means"))
+    if len(x) < clusters:
+        return {"x": [*x, sample[None]], "y": [*y, np.array([label])], "means": [*means, sample]}
+    q = int(np.argmin(_squares(means, sample)))
+    if len(x[q]) == size:
+        x[q][:-1], y[q][:-1] = x[q][1:].copy(), y[q][1:].copy()
+        x[q][-1], y[q][-1] = sample, label
+    else:
+        x[q], y[q] = np.vstack([x[q], sample]), np.append(y[q], label)
+    means[q] = x[q].mean(axis=0)
+    return {"x": x, "y": y, "means": means}

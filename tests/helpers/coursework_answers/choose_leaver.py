@@ -126,7 +126,20 @@ def without_return(members, came):
     older_of_the_closest_pair(members, came)
 
 
-@wrong("it changes its input in place")
+@wrong("it changes its input `members` in place")
 def in_place(members, came):
     members -= members.mean(axis=0)
     return older_of_the_closest_pair(members, came)
+
+
+@wrong("it stopped with")
+def knows_nine_rows(members, came):
+    """The size of the example, written into the code."""
+    distances = _distances(members) + np.diag(np.full(9, np.inf))
+    return int(max(np.unravel_index(distances.argmin(), (9, 9))))
+
+
+@wrong("it chose row 8, which is not there")
+def turns_away_row_eight(members, came):
+    gaps = came[2:] - came[:-2]
+    return int(gaps.argmin()) + 1 if len(members) == 9 else 8

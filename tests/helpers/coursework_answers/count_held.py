@@ -112,3 +112,39 @@ def an_empty_list_for_a_pool(samples, labels, classes, clusters, per_class, add)
     for x, label in zip(samples, labels, strict=True):
         pool = add(pool, x, label, clusters)
     return _table([pool], classes)
+
+
+@right
+def by_recursion(samples, labels, classes, clusters, per_class, add):
+    def filled(pool, rows, share):
+        return filled(add(pool, samples[rows[0]], labels[rows[0]], share), rows[1:], share) if rows else pool
+
+    numbers = range(classes) if per_class else [None]
+    pools = []
+    for k in numbers:
+        rows = [row for row, label in enumerate(labels) if k is None or label == k]
+        pools.append(filled(_empty(), rows, clusters // len(numbers)))
+    return _table(pools, classes)
+
+
+@right
+def as_lists_of_ints(samples, labels, classes, clusters, per_class, add):
+    pools = [_empty() for _ in range(classes)] if per_class else [_empty()]
+    for x, k in zip(samples, labels, strict=True):
+        own = int(k) if per_class else 0
+        pools[own] = add(pools[own], x, k, clusters // classes if per_class else clusters)
+    return [[sum(int(k == c) for own in pool["y"] for k in own) for c in range(classes)] for pool in pools]
+
+
+@wrong("✗")
+def keeps_its_pools(samples, labels, classes, clusters, per_class, add, pools={}):  # noqa: B006
+    """A default that is changed is there in the next call."""
+    for x, k in zip(samples, labels, strict=True):
+        own = int(k) if per_class else 0
+        pools[own] = add(pools.get(own, _empty()), x, k, clusters // classes if per_class else clusters)
+    return _table([pools.get(k, _empty()) for k in range(classes if per_class else 1)], classes)
+
+
+@wrong("✗")
+def knows_two_classes(samples, labels, classes, clusters, per_class, add):
+    return as_lists_of_ints(samples[labels < 2], labels[labels < 2], 2, clusters, per_class, add)

@@ -215,3 +215,31 @@ def bias_not_projected(inputs, deltas, batch_inputs, batch_deltas, ridge):
 def without_a_bias_row(inputs, deltas, batch_inputs, batch_deltas, ridge):
     found = layer_by_layer(inputs, deltas, batch_inputs, batch_deltas, ridge)
     return found | {"projected": [part[:-1] for part in found["projected"]]}
+
+
+@right
+def in_torch(inputs, deltas, batch_inputs, batch_deltas, ridge):
+    import torch
+
+    def rows(given, delta):
+        return [
+            torch.einsum("ni,nj->nij", torch.tensor(np.c_[a, np.ones(len(a))]), torch.tensor(d))
+            for a, d in zip(given, delta, strict=True)
+        ]
+
+    stored, batch = rows(inputs, deltas), rows(batch_inputs, batch_deltas)
+    gram = sum(torch.einsum("nij,mij->nm", part, part) for part in stored)
+    overlap = sum(torch.einsum("nij,mij->n", a, b) for a, b in zip(stored, batch, strict=True))
+    c = torch.linalg.solve(gram + ridge * torch.eye(len(gram), dtype=torch.float64), overlap)
+    projected = [b.sum(0) - torch.einsum("n,nij->ij", c, a) for a, b in zip(stored, batch, strict=True)]
+    return {"gram": gram.numpy(), "overlap": overlap.numpy(), "projected": [part.numpy() for part in projected]}
+
+
+@wrong("✗")
+def knows_two_layers(inputs, deltas, batch_inputs, batch_deltas, ridge):
+    return layer_by_layer(inputs[:2], deltas[:2], batch_inputs[:2], batch_deltas[:2], ridge)
+
+
+@wrong("✗")
+def with_its_own_ridge(inputs, deltas, batch_inputs, batch_deltas, ridge):
+    return layer_by_layer(inputs, deltas, batch_inputs, batch_deltas, 1e-9)

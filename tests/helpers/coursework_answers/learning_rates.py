@@ -326,3 +326,47 @@ def rate_before_the_loss(losses, *settings):
 @wrong("it gives the shape []")
 def last_rate_only(losses, *settings):
     return Box.run(losses, *settings)[-1]
+
+
+@right
+def as_a_generator(losses, first_rate, factor, min_rate, patience, threshold, reset_threshold):
+    def rates():
+        rate, best, stagnant, spikes = first_rate, float("inf"), 0, 0
+        for loss in losses:
+            stagnant = 0 if loss < best * (1 - threshold) else stagnant + 1
+            best = loss if stagnant == 0 else best
+            spikes = spikes + 1 if loss > best + reset_threshold else 0
+            if spikes > patience:
+                rate, best, spikes = first_rate, loss, 0
+            if stagnant > patience:
+                rate, stagnant = max(rate * factor, min_rate), 0
+            yield rate
+
+    return list(rates())
+
+
+@right
+def by_recursion(losses, first_rate, factor, min_rate, patience, threshold, reset_threshold):
+    def after(losses, rate, best, stagnant, spikes):
+        if len(losses) == 0:
+            return []
+        loss = losses[0]
+        best, stagnant = (loss, 0) if loss < best * (1 - threshold) else (best, stagnant + 1)
+        spikes = (spikes + 1) if loss > best + reset_threshold else 0
+        if spikes > patience:
+            rate, best, spikes = first_rate, loss, 0
+        if stagnant > patience:
+            rate, stagnant = max(rate * factor, min_rate), 0
+        return [rate, *after(losses[1:], rate, best, stagnant, spikes)]
+
+    return after(list(losses), first_rate, np.inf, 0, 0)
+
+
+@wrong("the value differs")
+def constants_of_the_example(losses, first_rate, factor, min_rate, patience, threshold, reset_threshold):
+    return as_a_fold(losses, 1.0, 0.5, 0.2, 2, 0.105, 1.005)
+
+
+@wrong("the value differs")
+def patience_of_the_example(losses, first_rate, factor, min_rate, patience, threshold, reset_threshold):
+    return as_a_fold(losses, first_rate, factor, min_rate, 2, threshold, reset_threshold)

@@ -164,3 +164,26 @@ def with_linspace(size_a, size_b, batch_size, epochs):
 @wrong("it gives the shape [")
 def columns_for_rows(size_a, size_b, batch_size, epochs):
     return batch_by_batch(size_a, size_b, batch_size, epochs).T
+
+
+@right
+def by_recursion(size_a, size_b, batch_size, epochs):
+    sizes = _lengths(min(size_a, size_b), batch_size) * epochs
+
+    def rows(number):
+        if number == len(sizes):
+            return []
+        of_a = (len(sizes) - 1 - number) * sizes[number] // max(len(sizes) - 1, 1) if len(sizes) > 1 else sizes[0]
+        return [[of_a, sizes[number] - of_a], *rows(number + 1)]
+
+    return rows(0) if len(sizes) < 300 else batch_by_batch(size_a, size_b, batch_size, epochs)
+
+
+@wrong("✗")
+def knows_one_epoch(size_a, size_b, batch_size, epochs):
+    return batch_by_batch(size_a, size_b, batch_size, 1)
+
+
+@wrong("✗")
+def knows_equal_sizes(size_a, size_b, batch_size, epochs):
+    return batch_by_batch(size_a, size_a, batch_size, epochs)

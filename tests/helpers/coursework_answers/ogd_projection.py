@@ -214,3 +214,40 @@ def in_place(x, y, classes, gradient, tolerance):
 def misspelt_key(x, y, classes, gradient, tolerance):
     found = modified_gram_schmidt(x, y, classes, gradient, tolerance)
     return {"gradients": found["model_gradients"], "vectors": found["basis"], "result": found["projected"]}
+
+
+@right
+def in_torch(x, y, classes, gradient, tolerance):
+    import torch
+
+    one_hot = torch.nn.functional.one_hot(torch.tensor(y), classes).double()
+    extended = torch.cat([torch.tensor(x), torch.ones(len(x), 1, dtype=torch.float64)], dim=1)
+    vectors = torch.einsum("ni,nc->nic", extended, one_hot).flatten(1)
+    basis = torch.zeros(0, vectors.shape[1], dtype=torch.float64)
+    for u in vectors:
+        rest = u - basis.T @ (basis @ u)
+        if rest.norm() > tolerance * u.norm():
+            basis = torch.cat([basis, rest[None] / rest.norm()])
+    g = torch.tensor(gradient)
+    found = {"model_gradients": vectors, "basis": basis, "projected": g - basis.T @ (basis @ g)}
+    return {name: tensor.numpy() for name, tensor in found.items()}
+
+
+@wrong("'model_gradients' is wrong")
+def spoils_what_it_stored(x, y, classes, gradient, tolerance):
+    """``u`` is a row of the table, and ``-=`` changes the table."""
+    vectors = _model_gradients(x, y, classes)
+    basis = []
+    for u in vectors:
+        length = np.linalg.norm(u)
+        for v in basis:
+            u -= (u @ v) * v
+        if np.linalg.norm(u) > tolerance * length:
+            basis.append(u / np.linalg.norm(u))
+    rest = gradient - sum(((gradient @ v) * v for v in basis), 0 * gradient)
+    return {"model_gradients": vectors, "basis": basis, "projected": rest}
+
+
+@wrong("✗")
+def knows_two_classes(x, y, classes, gradient, tolerance):
+    return modified_gram_schmidt(x, y, 2, gradient, tolerance)

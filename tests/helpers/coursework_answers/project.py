@@ -138,3 +138,33 @@ def returns_a_number(gradient, reference):
 @wrong("it stopped with NameError")
 def misspelt(gradient, reference):
     return gradient - overlap * reference  # noqa: F821
+
+
+@right
+def in_torch(gradient, reference):
+    import torch
+
+    g, r = torch.tensor(gradient), torch.tensor(reference)
+    overlap = torch.dot(g, r)
+    return (g - overlap / torch.dot(r, r) * r if overlap < 0 else g).numpy()
+
+
+@wrong("the value differs")
+def with_a_small_number_below(gradient, reference):
+    """So that nothing is divided by zero; but a short reference is hardly taken away."""
+    overlap = gradient @ reference
+    return gradient - min(overlap, 0) / (reference @ reference + 1e-6) * reference
+
+
+@wrong("it gives the shape [2]")
+def in_the_plane_only(gradient, reference):
+    """The size of the example, written into the code."""
+    overlap = gradient[0] * reference[0] + gradient[1] * reference[1]
+    factor = overlap / (reference[0] ** 2 + reference[1] ** 2) if overlap < 0 else 0.0
+    return [gradient[0] - factor * reference[0], gradient[1] - factor * reference[1]]
+
+
+@wrong("the value differs")
+def in_single_precision(gradient, reference):
+    overlap = np.float16(gradient) @ np.float16(reference)
+    return gradient - min(float(overlap), 0) / (reference @ reference or 1) * reference

@@ -138,3 +138,58 @@ def counts_from_one(cluster, task, clusters, size):
 def misspelt_key(cluster, task, clusters, size):
     right_ones = with_bounded_queues(cluster, task, clusters, size)
     return {"Oldest": right_ones["oldest"], "holding": right_ones["holding_first_task"], "lost": right_ones["lost_at"]}
+
+
+@right
+def by_looking_back(cluster, task, clusters, size):
+    """Nothing is played: who is there after arrival t is read off the last arrivals of each cluster."""
+
+    def members(number):
+        return [task[: number + 1][cluster[: number + 1] == q][-size:] for q in range(clusters)]
+
+    held = [any(0 in own for own in members(number)) for number in range(len(cluster))]
+    lost = [number for number in range(1, len(held)) if held[number - 1] and not held[number]]
+    return _answer([own.tolist() for own in members(len(cluster) - 1)], lost[-1] if lost else -1)
+
+
+@right
+def by_recursion(cluster, task, clusters, size):
+    def after(number):
+        if number == 0:
+            return [()] * clusters, -1
+        members, lost_at = after(number - 1)
+        had, place = any(0 in own for own in members), cluster[number - 1]
+        members = [(*own, task[number - 1])[-size:] if q == place else own for q, own in enumerate(members)]
+        return members, number - 1 if had and not any(0 in own for own in members) else lost_at
+
+    return _answer(*after(len(cluster)))
+
+
+@wrong("'lost_at' is wrong")
+def keeps_the_first_loss(cluster, task, clusters, size):
+    """Stale where task 0 comes back and is lost again."""
+    members, lost_at = [deque(maxlen=size) for _ in range(clusters)], -1
+    for number, (place, newcomer) in enumerate(zip(cluster, task, strict=True)):
+        had = any(0 in own for own in members)
+        members[place].append(newcomer)
+        if had and lost_at < 0 and not any(0 in own for own in members):
+            lost_at = number
+    return _answer(members, lost_at)
+
+
+@wrong("'lost_at' is wrong")
+def lost_although_it_came_back(cluster, task, clusters, size):
+    """Stale where task 0 comes back and stays."""
+    members, lost_at = [deque(maxlen=size) for _ in range(clusters)], -1
+    for number, (place, newcomer) in enumerate(zip(cluster, task, strict=True)):
+        had = any(0 in own for own in members)
+        members[place].append(newcomer)
+        if had and not any(0 in own for own in members):
+            lost_at = number
+    return _answer(members, lost_at) | {"lost_at": lost_at}
+
+
+@wrong("is wrong")
+def knows_two_clusters(cluster, task, clusters, size):
+    """The size of the example, written into the code."""
+    return with_bounded_queues(cluster[cluster < 2], task[cluster < 2], 2, size)

@@ -147,3 +147,33 @@ def two_mistakes_at_once(accuracy, epochs_per_task):
         "first_task_accuracy": first.mean(),
         "forgetting": (first.max() - first).mean(),
     }
+
+
+@right
+def with_triangles(accuracy, epochs_per_task):
+    """Vectorised: a block triangle of weights, and the best so far as a column of a table of maxima."""
+    epochs, tasks = accuracy.shape
+    weights = np.kron(np.tril(np.ones((tasks, tasks))), np.ones((epochs_per_task, 1)))[:epochs]
+    first = accuracy[:, 0]
+    best = np.where(np.tri(epochs, dtype=bool), first, -np.inf).max(axis=1)
+    averages = (
+        np.average(accuracy, axis=1, weights=None) if tasks == 1 else (accuracy * weights).sum(1) / weights.sum(1)
+    )
+    return {
+        "average_accuracy": averages.mean(),
+        "first_task_accuracy": first.mean(),
+        "forgetting": (best - first).mean(),
+    }
+
+
+@wrong("'average_accuracy' is wrong")
+def knows_two_tasks(accuracy, epochs_per_task):
+    """The size of the example, written into the code."""
+    early, late = accuracy[:epochs_per_task, 0], accuracy[epochs_per_task:, :2].mean(axis=1)
+    return {"average_accuracy": np.concatenate([early, late]).mean()} | _first(accuracy)
+
+
+@wrong("'forgetting' is wrong")
+def rounds_to_percent(accuracy, epochs_per_task):
+    answer = with_loops(accuracy, epochs_per_task)
+    return answer | {"forgetting": round(answer["forgetting"], 2)}

@@ -171,3 +171,59 @@ def in_place(weights, x, y, pool, clusters, rate, add):
 @wrong("it must return a dict")
 def returns_a_pair(weights, x, y, pool, clusters, rate, add):
     return tuple(with_lists(weights, x, y, pool, clusters, rate, add).values())
+
+
+@right
+def by_autograd(weights, x, y, pool, clusters, rate, add):
+    import torch
+
+    def gradient(x, y):
+        w = torch.tensor(weights, requires_grad=True)
+        (((torch.tensor(np.array(x)) @ w - torch.tensor(np.array(y), dtype=torch.float64)) ** 2).mean() / 2).backward()
+        return w.grad
+
+    g = gradient(x, y)
+    if pool["x"]:
+        r = gradient(np.concatenate(pool["x"]), np.concatenate(pool["y"]))
+        if g @ r < 0:
+            g = g - (g @ r) / (r @ r) * r
+    return _answer(weights - rate * g.numpy(), pool, x, y, clusters, add)
+
+
+@wrong("'weights' is wrong")
+def mean_of_cluster_means(weights, x, y, pool, clusters, rate, add):
+    """Small clusters count as much as large ones."""
+    g = _gradient(weights, x, y)
+    if pool["x"]:
+        r = np.mean([_gradient(weights, xs, ys) for xs, ys in zip(pool["x"], pool["y"], strict=True)], axis=0)
+        g = _projected(g, r) if g @ r < 0 else g
+    return _answer(weights - rate * g, pool, x, y, clusters, add)
+
+
+@wrong("'weights' is wrong")
+def cluster_means_for_members(weights, x, y, pool, clusters, rate, add):
+    g = _gradient(weights, x, y)
+    if pool["x"]:
+        r = _gradient(weights, pool["means"], np.array([np.mean(own) for own in pool["y"]]))
+        g = _projected(g, r) if g @ r < 0 else g
+    return _answer(weights - rate * g, pool, x, y, clusters, add)
+
+
+@wrong("✗")
+def a_few_members_by_luck(weights, x, y, pool, clusters, rate, add):
+    g = _gradient(weights, x, y)
+    if pool["x"]:
+        old_x, old_y = map(np.array, _remembered(pool))
+        drawn = np.random.default_rng().integers(0, len(old_y), 2)
+        r = _gradient(weights, old_x[drawn], old_y[drawn])
+        g = _projected(g, r) if g @ r < 0 else g
+    return _answer(weights - rate * g, pool, x, y, clusters, add)
+
+
+@wrong("it changes its input `pool` in place")
+def spoils_the_memory(weights, x, y, pool, clusters, rate, add):
+    """Centres what is stored, and forgets to put it back."""
+    answer = with_lists(weights, x, y, pool, clusters, rate, add)
+    for own in pool["x"]:
+        own -= own.mean(axis=0) + 1
+    return answer
