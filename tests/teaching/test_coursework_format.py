@@ -44,9 +44,10 @@ def test_generating_again_changes_nothing_and_removes_leftovers(tmp_path):
 @of_each_set
 def test_a_set_is_about_two_hours_and_says_so(of: ProblemSet):
     assert [e.number for e in of.exercises] == [1, 2, 3, 4]
-    assert of.marks == 20
-    assert 110 <= of.minutes <= 130
-    assert f"4 exercises · {of.minutes} minutes · {of.marks} marks" in of.notebook.cells[0].source
+    assert sum(exercise.marks for exercise in of.exercises) == 20
+    assert of.question.marks == 4
+    assert 120 <= of.minutes <= 140
+    assert f"4 exercises and a question · {of.minutes} minutes · {of.marks} marks" in of.notebook.cells[0].source
     assert re.fullmatch(r"set\d_[a-z_]+", of.name)
     assert of.path.name == of.name.split("_")[0] + ".ipynb"
 
@@ -127,7 +128,8 @@ def test_the_solution_has_its_explanation_before_it(of: ProblemSet):
 def test_the_marking_scheme_accounts_for_every_mark(of: ProblemSet):
     scheme = marking_scheme(of)
     points = [float(n) for n in re.findall(r"^\| ([\d.]+) \| .+ \| `\w+_test_\d` \|$", scheme, re.M)]
-    assert sum(points) == of.marks
+    by_hand = re.findall(r"^## Question · .+ · (\d+) marks, by hand$", scheme, re.M)
+    assert sum(points) + sum(map(int, by_hand)) == of.marks == 24
 
 
 # --- bad sources are refused in a sentence ------------------------------------------------------------------------

@@ -18,6 +18,8 @@ def main(arguments: list[str] | None = None) -> None:
     grading = commands.add_parser("grade", help="grade a folder of submissions with nbgrader")
     grading.add_argument("submissions", type=Path, help="one folder for each student, with set1.ipynb and so on in it")
     grading.add_argument("--output", type=Path, default=ROOT / "build" / "grading", help="made anew by each call")
+    grading.add_argument("--table", type=Path, help="Moodle's grading worksheet or Canvas's gradebook, to be filled in")
+    grading.add_argument("--column", help="of Canvas's gradebook: the assignment, such as 'Set 1'")
     grading.add_argument("--timeout", type=int, default=60, help="seconds that a cell may take")
     options = parser.parse_args(arguments)
     try:
@@ -27,7 +29,8 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             from tacl_lib.teaching.coursework.grading import grade  # nbgrader is in the instructor extra only
 
-            print(grade(COURSEWORK / "source", options.submissions, options.output, options.timeout).text())
+            chosen = options.submissions, options.output, options.timeout, options.table, options.column
+            print(grade(COURSEWORK / "source", *chosen).text())
     except TaclError as error:
         sys.exit(f"coursework: {error}")
 

@@ -1,13 +1,12 @@
-"""``make grade``: nbgrader's whole cycle over a folder of submissions. Needs the instructor extra."""
+"""``make grade``: whatever was handed in, marked in walls, in parallel, and entered into nbgrader's gradebook."""
 
 import csv
 import io
+import json
+import multiprocessing
 import os
-import re
 import shutil
-import sys
-import time
-import warnings
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,20 +14,15 @@ import nbformat
 
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
-from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, read_sets
+from tacl_lib.teaching.coursework.gradebook import DATABASE, Course, write_outputs
+from tacl_lib.teaching.coursework.marking import Marked, mark
+from tacl_lib.teaching.coursework.platforms import Owner, feedback_zip, with_marks
+from tacl_lib.teaching.coursework.sandbox import Protection, protection
+from tacl_lib.teaching.coursework.source import ProblemSet, read_sets
 from tacl_lib.teaching.coursework.submissions import Submission, collect
-from tacl_lib.teaching.coursework.versions import STUB
 
-try:
-    from nbgrader.api import Gradebook
-    from nbgrader.apps import NbGraderAPI
-    from traitlets.config import Config
-except ImportError as error:
-    raise TaclError("grading needs nbgrader; `make grade` installs it, or: pip install '.[instructor]'.") from error
-
-DATABASE = "gradebook.db"
-#: a notebook may take as long as so many cells that run into their limit
-LONGEST = 5
+#: made anew by each call; the gradebook, with the marks that were given by hand, stays
+REMADE = ("source", "release", "submitted", "autograded", "feedback", "marked", "platform")
 
 
 @dataclass(frozen=True)
@@ -37,12 +31,14 @@ class Graded:
 
     student: str
     of: ProblemSet
-    marks: dict[str, float] | None  #: by exercise; None if it could not be graded
+    marks: dict[str, float] | None  #: by exercise; None if it could not be marked
+    by_hand: float | None  #: for the question in words; None until it is marked
     remark: str
+    owner: Owner
 
     @property
     def total(self) -> float:
-        return sum((self.marks or {}).values())
+        return sum((self.marks or {}).values()) + (self.by_hand or 0.0)
 
 
 @dataclass(frozen=True)
@@ -54,15 +50,16 @@ class Marks:
     folder: Path
 
     def csv_of(self, of: ProblemSet) -> str:
-        """A row for each student: marks for each exercise, total, maximum, remark."""
+        """A row for each student: marks for each exercise and for the question, total, maximum, remark."""
         text = io.StringIO()
         names = [exercise.name for exercise in of.exercises]
         table = csv.writer(text, lineterminator="\n")
-        table.writerow(["student", *names, "total", "out_of", "remark"])
+        table.writerow(["student", *names, "question", "total", "out_of", "remark"])
         for entry in self.graded:
-            if entry.of is of:
+            if entry.of.name == of.name:
                 own = [f"{entry.marks[name]:g}" if entry.marks is not None else "" for name in names]
-                table.writerow([entry.student, *own, f"{entry.total:g}", of.marks, entry.remark])
+                by_hand = "" if entry.by_hand is None else f"{entry.by_hand:g}"
+                table.writerow([entry.student, *own, by_hand, f"{entry.total:g}", of.marks, entry.remark])
         return text.getvalue()
 
     def text(self) -> str:
@@ -70,98 +67,121 @@ class Marks:
         lines = [
             f"{g.student:24} {g.of.name:24} {g.total:>4g} of {g.of.marks}  {g.remark}".rstrip() for g in self.graded
         ]
+        waiting = sum(g.marks is not None and g.by_hand is None for g in self.graded)
+        if waiting:
+            self_help = f"{waiting} answers in words wait to be marked: nbgrader formgrader, in {self.folder}"
+            lines.append(self_help)
         return "\n".join([*lines, *self.notes, f"marks (CSV) and feedback (HTML): {self.folder}"])
 
 
-def grade(source: Path, submissions: Path, folder: Path, timeout: int = 60) -> Marks:
-    """Generate, collect, autograde, feedback, marks: for every set of which something was handed in."""
+def grade(
+    source: Path,
+    submissions: Path,
+    folder: Path,
+    timeout: int = 60,
+    table: Path | None = None,
+    column: str | None = None,
+) -> Marks:
+    """Collect, mark, record, feedback: for every set of which something was handed in.
+
+    table: Moodle's grading worksheet or Canvas's gradebook, to be given back with marks in it (Canvas: in the column).
+    """
+    protected = protection()
     sets = read_sets(source)
-    _begin_anew(folder)
-    found, notes = collect(submissions, sets, folder)
+    exported = table.read_bytes() if table else None
+    found, notes = collect(submissions, sets)
     used = [of for of in sets if any(submission.of is of for submission in found)]
-    shutil.copytree(source, folder / "source", ignore=shutil.ignore_patterns(".*"))
-    api = course(folder, timeout)
+    _prepare(folder, source)
+    course = Course(folder)
     for of in used:
-        _succeed(api.generate_assignment(of.name, create=True), f"the release of {of.name}")
-    marks = Marks([_graded(submission, folder, timeout) for submission in found], notes, folder)
-    for of in used:
-        text = marks.csv_of(of)
-        write_whole(folder / f"marks_{of.name}.csv", lambda part, text=text: part.write_text(text, encoding="utf-8"))
+        course.make_release(of)
+    marked = _in_parallel(found, timeout, protected)
+    graded = [_recorded(submission, course, marked.get(n)) for n, submission in enumerate(found)]
+    marks = Marks(graded, [*notes, *([protected.note] if protected.note else [])], folder)
+    _write(marks, used, exported, table, column)
     return marks
 
 
-def course(folder: Path, timeout: int) -> "NbGraderAPI":
-    """nbgrader in a folder of its own, whatever the user has configured elsewhere."""
-    # nbgrader calls programs that are installed beside Python, also where the environment is not activated.
-    beside = str(Path(sys.executable).parent)
-    if beside not in os.environ["PATH"].split(os.pathsep):
-        os.environ["PATH"] = beside + os.pathsep + os.environ["PATH"]
-    config = Config()
-    config.CourseDirectory.root = str(folder.resolve())
-    config.CourseDirectory.db_url = f"sqlite:///{folder.resolve() / DATABASE}"
-    config.ClearSolutions.code_stub = {"python": STUB}
-    config.Execute.timeout_func = _limits(timeout)
-    config.Execute.extra_arguments = ["--HistoryManager.hist_file=:memory:", "--log-level=40"]  # no chatter
-    return NbGraderAPI(config=config)
-
-
-def _limits(timeout: int):
-    """The seconds that the next cell may take. A loop that cannot be interrupted must not take them for each cell."""
-    begin = time.monotonic()
-
-    def seconds(cell) -> int:
-        left = begin + LONGEST * timeout - time.monotonic()
-        return max(1, min(timeout, int(left)))
-
-    return seconds
-
-
-def _begin_anew(folder: Path) -> None:
+def _prepare(folder: Path, source: Path) -> None:
     if folder.exists() and any(folder.iterdir()) and not (folder / DATABASE).exists():
         raise TaclError(f"{folder} is not empty and was not made by grading; name another folder.")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    for name in REMADE:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for old in folder.glob("marks_*.csv"):
+        old.unlink()
+    shutil.copytree(source, folder / "source", ignore=shutil.ignore_patterns(".*"))
 
 
-def _graded(submission: Submission, folder: Path, timeout: int) -> Graded:
-    """Autograde one submission and write its feedback; whatever it does, the next one is graded as well."""
+def _in_parallel(found: list[Submission], timeout: int, protected: Protection) -> dict[int, Marked]:
+    """What marking gives, by the number of the submission; as many at a time as there are processors."""
+    wanted = {n: submission for n, submission in enumerate(found) if not submission.refused}
+    workers = max(1, min(len(wanted), os.cpu_count() or 1))
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = {n: pool.submit(mark, s.of, s.notebook, timeout, protected) for n, s in wanted.items()}
+        return {n: _result(future) for n, future in running.items()}
+
+
+def _result(future: Future) -> Marked:
+    """What marking gave; if it failed, a sentence in its place, so that one submission does not hold up a class."""
+    try:
+        return future.result()
+    except Exception as error:
+        return Marked(failure=f"marking stopped with {type(error).__name__}: {error}; please mark it by hand.")
+
+
+def _recorded(submission: Submission, course: Course, marked: Marked | None) -> Graded:
+    """Into the gradebook, and feedback; whatever happens with one, the next is recorded as well."""
     student, of, remarks = submission.student, submission.of, list(submission.remarks)
-    marks = None
-    if not submission.refused:
-        api = course(folder, timeout)
-        try:
-            warnings.filterwarnings("ignore", module="nbgrader")  # of its database, nothing to act on
-            _succeed(api.autograde(of.name, student), "the submission")
-            _succeed(api.generate_feedback(of.name, student), "the feedback")
-            marks = _marks(student, of, folder)
-            remarks += _remarks(folder / "autograded" / student / of.name / of.path.name, timeout)
-        except TaclError as error:
-            remarks.append(str(error))
-    return Graded(student, of, marks, " ".join(remarks))
+    marks, by_hand = None, None
+    try:
+        if marked is None or marked.failure:
+            course.forget(student, of)
+            remarks += [marked.failure] if marked else []
+        else:
+            remarks += marked.remarks
+            _hand_over(submission, course.folder, marked, remarks)
+            course.record(student, of)
+            marks, by_hand = course.marks(student, of)
+            course.write_feedback(student, of)
+    except TaclError as error:
+        remarks.append(str(error))
+        marks, by_hand = None, None
+    return Graded(student, of, marks, by_hand, " ".join(dict.fromkeys(remarks)), submission.owner)
 
 
-def _succeed(result: dict, what: str) -> None:
-    if not result["success"]:
-        # The log holds the traceback of what happened; the error itself only points to the log.
-        reasons = re.findall(r"^\s*([\w.]*(?:Error|Exception)\b.*)$", result.get("log") or "", re.M)
-        raise TaclError(f"nbgrader could not make {what}: {reasons[-1] if reasons else 'it gave no reason'}.")
+def _hand_over(submission: Submission, folder: Path, marked: Marked, remarks: list[str]) -> None:
+    """To nbgrader: the mended notebook, its outputs, and the remarks for the feedback."""
+    of = submission.of
+    target = folder / "submitted" / submission.student / of.name / of.path.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(nbformat.writes(submission.notebook, version=4), encoding="utf-8")
+    write_outputs(folder, submission.student, of, submission.notebook, marked.outputs)
+    notes = folder / "marked" / submission.student / f"{of.name}.remarks.json"
+    notes.write_text(json.dumps(list(dict.fromkeys(remarks))), encoding="utf-8")
 
 
-def _marks(student: str, of: ProblemSet, folder: Path) -> dict[str, float]:
-    with Gradebook(f"sqlite:///{folder.resolve() / DATABASE}") as gradebook:
-        grades = gradebook.find_submission_notebook(of.path.stem, of.name, student).grades
-        scores = {grade.name: grade.score for grade in grades}
-    return {e.name: sum(scores[grade_id(cell)] for cell in e.tests) for e in of.exercises}
+def _write(
+    marks: Marks, used: list[ProblemSet], exported: bytes | None, table: Path | None, column: str | None
+) -> None:
+    """Marks as CSV, and for a platform its own table with marks, and the feedback as its zip."""
+    for of in used:
+        own = [g for g in marks.graded if g.of is of]
+        _to(marks.folder / f"marks_{of.name}.csv", marks.csv_of(of).encode("utf-8"))
+        pages = [
+            (g.owner, marks.folder / "feedback" / g.student / of.name / f"{of.path.stem}.html")
+            for g in own
+            if g.owner.prefix and g.marks is not None
+        ]
+        if pages:
+            _to(marks.folder / "platform" / f"feedback_{of.name}.zip", feedback_zip(pages, f"{of.path.stem}.html"))
+        if exported is not None:
+            totals = {g.owner.number: g.total for g in own if g.owner.number and g.marks is not None}
+            filled, missing = with_marks(exported, column, totals)
+            name = table.name if len(used) == 1 else f"{of.name}_{table.name}"
+            _to(marks.folder / "platform" / name, filled)
+            marks.notes.extend(f"{table.name} has no row for {number}." for number in missing)
 
 
-def _remarks(autograded: Path, timeout: int) -> list[str]:
-    """What happened while it ran that marks alone do not tell."""
-    remarks = []
-    for number, cell in enumerate(nbformat.read(autograded, as_version=4).cells):
-        errors = [output for output in cell.get("outputs", []) if output.output_type == "error"]
-        name = grade_id(cell) or f"number {number + 1}"
-        if any(error.ename == "CellTimeoutError" for error in errors):
-            remarks.append(f"the cell {name} ran longer than {timeout} seconds and was stopped.")
-        elif any("did not end within" in error.evalue for error in errors):
-            remarks.append(f"in the cell {name} the answer did not come to an end.")
-    return remarks
+def _to(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, lambda part: part.write_bytes(data))

@@ -14,6 +14,9 @@ from tacl_lib.errors import TaclError
 TITLE = re.compile(r"## Exercise (?P<number>\d+) · (?P<title>.+)")
 #: … and goes on:  Difficulty 2 of 5 · 25 minutes · 5 marks
 ABOUT = re.compile(r"Difficulty (?P<difficulty>[1-5]) of 5 · (?P<minutes>\d+) minutes · (?P<marks>\d+) marks")
+#: … and after the exercises, one question in words:  ## Question · Whom does a mean protect?
+QUESTION = re.compile(r"## Question · (?P<title>.+)")
+ABOUT_QUESTION = re.compile(r"(?P<minutes>\d+) minutes · (?P<marks>\d+) marks, by hand")
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,20 @@ class Exercise:
     @property
     def tests(self) -> list[NotebookNode]:
         return [cell for cell in self.cells if is_test(cell)]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is answered in words, and marked by the lecturer."""
+
+    title: str
+    minutes: int
+    marks: int
+    answer: NotebookNode
+
+    @property
+    def name(self) -> str:
+        return grade_id(self.answer)
 
 
 @dataclass(frozen=True)
@@ -80,13 +97,31 @@ class ProblemSet:
             raise TaclError(f"{where} says {made.marks} marks, but its test cells have {points:g} points.")
         return made
 
+    @cached_property
+    def question(self) -> Question | None:
+        written = [cell for cell in self.notebook.cells if is_written(cell)]
+        if not written:
+            return None
+        asked = next((cell.source for cell in self.notebook.cells if QUESTION.match(cell.source)), "")
+        title, about = QUESTION.match(asked), ABOUT_QUESTION.search(asked)
+        if len(written) > 1 or about is None or points_of(written[0]) != int(about["marks"]):
+            raise TaclError(
+                f"{self.path.name} may have one question, '## Question · Title' with a line '10 minutes · 4 marks, by "
+                "hand', and one cell for its answer with as many points."
+            )
+        return Question(title["title"], int(about["minutes"]), int(about["marks"]), written[0])
+
     @property
     def marks(self) -> int:
-        return sum(exercise.marks for exercise in self.exercises)
+        return sum(part.marks for part in self._parts)
 
     @property
     def minutes(self) -> int:
-        return sum(exercise.minutes for exercise in self.exercises)
+        return sum(part.minutes for part in self._parts)
+
+    @property
+    def _parts(self) -> list["Exercise | Question"]:
+        return [*self.exercises, *([self.question] if self.question else [])]
 
 
 def read_set(path: Path) -> ProblemSet:
@@ -103,15 +138,27 @@ def read_sets(source: Path) -> list[ProblemSet]:
 
 def grade_id(cell: NotebookNode) -> str | None:
     """nbgrader's name of a cell; None for a cell that nbgrader does not look at."""
-    return cell.metadata.get("nbgrader", {}).get("grade_id")
+    name = _nbgrader(cell).get("grade_id")
+    return name if isinstance(name, str) else None
 
 
 def is_answer(cell: NotebookNode) -> bool:
-    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+    """A function that students write, and tests mark."""
+    return bool(_nbgrader(cell).get("solution")) and not _nbgrader(cell).get("grade")
 
 
 def is_test(cell: NotebookNode) -> bool:
-    return bool(cell.metadata.get("nbgrader", {}).get("grade"))
+    return bool(_nbgrader(cell).get("grade")) and not _nbgrader(cell).get("solution")
+
+
+def is_written(cell: NotebookNode) -> bool:
+    """An answer in words, which the lecturer marks."""
+    return bool(_nbgrader(cell).get("grade")) and bool(_nbgrader(cell).get("solution"))
+
+
+def _nbgrader(cell: NotebookNode) -> dict:
+    found = cell.metadata.get("nbgrader")
+    return found if isinstance(found, dict) else {}
 
 
 def points_of(cell: NotebookNode) -> float:

@@ -14,13 +14,25 @@ from nbformat.v4 import new_markdown_cell
 
 from tacl_lib.errors import TaclError
 from tacl_lib.teaching.checks import CHECKS
-from tacl_lib.teaching.coursework.source import Exercise, ProblemSet, grade_id, is_answer, is_test, points_of
+from tacl_lib.teaching.coursework.source import (
+    Exercise,
+    ProblemSet,
+    Question,
+    grade_id,
+    is_answer,
+    is_test,
+    is_written,
+    points_of,
+)
 
 #: What stands in place of a solution; ``grading`` tells nbgrader the same.
 STUB = """\
 # YOUR CODE HERE
 raise NotImplementedError("Not solved yet: put your code here; the text above says what to return.")\
 """
+
+#: … and of the answer to a question; nbgrader puts the same
+UNANSWERED = "YOUR ANSWER HERE"
 
 _SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION$", re.M | re.S)
 _HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS\n(.*?)^[ \t]*### END HIDDEN TESTS(?:\n|$)", re.M | re.S)
@@ -37,7 +49,10 @@ def release(of: ProblemSet) -> str:
         elif is_test(cell):
             cell.source = _HIDDEN.sub("", cell.source).removesuffix("\n")
             cell.metadata["deletable"] = cell.metadata["editable"] = False
-        if is_answer(cell) or is_test(cell):
+        elif is_written(cell):
+            cell.source = UNANSWERED
+            cell.metadata["deletable"] = False
+        if grade_id(cell):
             cell.metadata["nbgrader"]["cell_type"] = cell.cell_type
     return _written(notebook)
 
@@ -88,8 +103,12 @@ def marking_scheme(of: ProblemSet) -> str:
         "|---|---|---|---|---|---|",
         *rows,
     ]
+    if of.question:
+        lines.append(f"| | {of.question.title} | in words | | {of.question.minutes} | {of.question.marks} |")
     for exercise in of.exercises:
         lines += ["", *_marking_of(exercise)]
+    if of.question:
+        lines += ["", *_marking_of_question(of.question)]
     return "\n".join(lines) + "\n"
 
 
@@ -115,6 +134,16 @@ def _marking_of(exercise: Exercise) -> list[str]:
         "Mistakes that the check and the tests name:",
         "",
         *(f"- {mistake.sentence}." for mistake in mistakes),
+    ]
+
+
+def _marking_of_question(question: Question) -> list[str]:
+    return [
+        f"## Question · {question.title} · {question.marks} marks, by hand",
+        "",
+        "An answer that earns them, and what to give marks for:",
+        "",
+        question.answer.source,
     ]
 
 
