@@ -1,13 +1,15 @@
 # TACL. Two commands do everything, set-up included:  make reproduce  and  make test
 # Variables: PYTHON (3.11 or newer), VENV (where the kit is installed); for reproduce and status also
 # PROFILE=smoke|quick|paper, DATASETS="mnist …", METHODS="sgd …", SEEDS="0 1 …", CLUSTER=tcp://…
-# For grade: SUBMISSIONS=folder, TIMEOUT=seconds a cell may take. For tests: JOBS=processes.
+# For grade: SUBMISSIONS=folder, TIMEOUT=seconds a cell may take; where you have them TABLE=csv of the platform,
+# COLUMN="Set 1" (Canvas), HINTS_TAKEN=csv. For release: HINTS=shown|costed|held. For tests: JOBS=processes.
 
 PYTHON ?= python3
 VENV ?= .venv
 PROFILE ?= quick
 SUBMISSIONS ?= submissions
 TIMEOUT ?= 60
+HINTS ?= shown
 JOBS ?= auto
 N ?= 3
 CHOICE = --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS)) $(if $(METHODS),--methods $(METHODS)) \
@@ -18,7 +20,7 @@ export PYTHON
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
-.PHONY: help ready setup setup-test repair lab fresh data reproduce figure verify status coursework grade $(SUITES) \
+.PHONY: help ready setup setup-test repair lab fresh data reproduce figure verify status coursework release grade $(SUITES) \
 	lint bench pictures clean distclean
 
 help: ## list the targets
@@ -62,9 +64,14 @@ status: ready ## show which runs of the profile are done, running and missing
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
 	$(RUN) tacl_lib.teaching.coursework generate
 
-grade: ## grade with nbgrader what students handed in (SUBMISSIONS=folder); see coursework/README.md
+release: ready ## write the folder that students get, without solutions (HINTS=shown|costed|held)
+	$(RUN) tacl_lib.teaching.coursework release --hints $(HINTS)
+
+grade: ## mark what students handed in (SUBMISSIONS=folder), into nbgrader's gradebook; see coursework/README.md
 	@tools/setup $(VENV) instructor
-	$(RUN) tacl_lib.teaching.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT)
+	$(RUN) tacl_lib.teaching.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT) \
+		$(if $(TABLE),--table "$(TABLE)") $(if $(COLUMN),--column "$(COLUMN)") \
+		$(if $(HINTS_TAKEN),--hints "$(HINTS_TAKEN)")
 
 # A file's tests, or a notebook's cells, stay together in one process.
 PYTEST = $(RUN) pytest -n $(JOBS) --dist loadfile

@@ -11,7 +11,6 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from tacl_lib.errors import TaclError
-from tacl_lib.teaching.coursework.readable import Readable
 from tacl_lib.teaching.coursework.source import ProblemSet, grade_id
 from tacl_lib.teaching.coursework.versions import STUB
 
@@ -26,6 +25,8 @@ try:
         SaveAutoGrades,
     )
     from traitlets.config import Config
+
+    from tacl_lib.teaching.coursework.readable import Readable
 except ImportError as error:
     raise TaclError("grading needs nbgrader; `make grade` installs it, or: pip install '.[instructor]'.") from error
 

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import shutil
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import nbformat
@@ -18,6 +18,7 @@ from tacl_lib.teaching.coursework.gradebook import DATABASE, Course, write_outpu
 from tacl_lib.teaching.coursework.marking import Marked, mark
 from tacl_lib.teaching.coursework.platforms import Owner, feedback_zip, with_marks
 from tacl_lib.teaching.coursework.sandbox import Protection, protection
+from tacl_lib.teaching.coursework.similarity import pairs, report
 from tacl_lib.teaching.coursework.source import ProblemSet, read_sets
 from tacl_lib.teaching.coursework.submissions import Submission, collect
 
@@ -35,10 +36,16 @@ class Graded:
     by_hand: float | None  #: for the question in words; None until it is marked
     remark: str
     owner: Owner
+    hints: dict[str, int] = field(default_factory=dict)  #: how many were taken, by exercise; each costs a mark
+
+    @property
+    def cost(self) -> float:
+        """Of the hints; no exercise gives less than no marks."""
+        return float(sum(min(count, (self.marks or {}).get(name, 0)) for name, count in self.hints.items()))
 
     @property
     def total(self) -> float:
-        return sum((self.marks or {}).values()) + (self.by_hand or 0.0)
+        return sum((self.marks or {}).values()) + (self.by_hand or 0.0) - self.cost
 
 
 @dataclass(frozen=True)
@@ -54,12 +61,13 @@ class Marks:
         text = io.StringIO()
         names = [exercise.name for exercise in of.exercises]
         table = csv.writer(text, lineterminator="\n")
-        table.writerow(["student", *names, "question", "total", "out_of", "remark"])
+        table.writerow(["student", *names, "question", "hints", "total", "out_of", "remark"])
         for entry in self.graded:
             if entry.of.name == of.name:
                 own = [f"{entry.marks[name]:g}" if entry.marks is not None else "" for name in names]
                 by_hand = "" if entry.by_hand is None else f"{entry.by_hand:g}"
-                table.writerow([entry.student, *own, by_hand, f"{entry.total:g}", of.marks, entry.remark])
+                cost = f"{-entry.cost:g}" if entry.cost else ""
+                table.writerow([entry.student, *own, by_hand, cost, f"{entry.total:g}", of.marks, entry.remark])
         return text.getvalue()
 
     def text(self) -> str:
@@ -69,8 +77,7 @@ class Marks:
         ]
         waiting = sum(g.marks is not None and g.by_hand is None for g in self.graded)
         if waiting:
-            self_help = f"{waiting} answers in words wait to be marked: nbgrader formgrader, in {self.folder}"
-            lines.append(self_help)
+            lines.append(f"{waiting} answers in words wait to be marked by hand: see coursework/README.md")
         return "\n".join([*lines, *self.notes, f"marks (CSV) and feedback (HTML): {self.folder}"])
 
 
@@ -81,12 +88,15 @@ def grade(
     timeout: int = 60,
     table: Path | None = None,
     column: str | None = None,
+    hints: Path | None = None,
 ) -> Marks:
     """Collect, mark, record, feedback: for every set of which something was handed in.
 
     table: Moodle's grading worksheet or Canvas's gradebook, to be given back with marks in it (Canvas: in the column).
+    hints: a CSV with the columns student, exercise, hints: how many each one took, at a mark each.
     """
     protected = protection()
+    taken = _hints_taken(hints)
     sets = read_sets(source)
     exported = table.read_bytes() if table else None
     found, notes = collect(submissions, sets)
@@ -97,9 +107,28 @@ def grade(
         course.make_release(of)
     marked = _in_parallel(found, timeout, protected)
     graded = [_recorded(submission, course, marked.get(n)) for n, submission in enumerate(found)]
+    graded = [replace(g, hints=taken.get(g.student, {})) for g in graded]
+    unknown = sorted(taken.keys() - {g.student for g in graded})
+    notes += [f"{student} took hints, but handed in nothing." for student in unknown]
     marks = Marks(graded, [*notes, *([protected.note] if protected.note else [])], folder)
     _write(marks, used, exported, table, column)
+    for of in used:
+        notebooks = {s.student: s.notebook for s in found if s.of is of and s.notebook is not None}
+        _to(folder / f"alike_{of.name}.csv", report(pairs(of, notebooks)).encode("utf-8"))
     return marks
+
+
+def _hints_taken(path: Path | None) -> dict[str, dict[str, int]]:
+    """By student and exercise."""
+    taken: dict[str, dict[str, int]] = {}
+    if path is None:
+        return taken
+    try:
+        for row in csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()):
+            taken.setdefault(row["student"], {})[row["exercise"]] = int(row["hints"])
+    except (OSError, KeyError, ValueError, TypeError):
+        raise TaclError(f"{path} must be a CSV with the columns student, exercise, hints (a whole number).") from None
+    return taken
 
 
 def _prepare(folder: Path, source: Path) -> None:
@@ -107,7 +136,7 @@ def _prepare(folder: Path, source: Path) -> None:
         raise TaclError(f"{folder} is not empty and was not made by grading; name another folder.")
     for name in REMADE:
         shutil.rmtree(folder / name, ignore_errors=True)
-    for old in folder.glob("marks_*.csv"):
+    for old in (*folder.glob("marks_*.csv"), *folder.glob("alike_*.csv")):
         old.unlink()
     shutil.copytree(source, folder / "source", ignore=shutil.ignore_patterns(".*"))
 
@@ -140,6 +169,7 @@ def _recorded(submission: Submission, course: Course, marked: Marked | None) -> 
         else:
             remarks += marked.remarks
             _hand_over(submission, course.folder, marked, remarks)
+            remarks += [marked.suspicion] if marked.suspicion else []
             course.record(student, of)
             marks, by_hand = course.marks(student, of)
             course.write_feedback(student, of)

@@ -29,6 +29,7 @@ class Marked:
 
     outputs: dict[int, list[NotebookNode]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    suspicion: str = ""  #: for the lecturer alone
     failure: str = ""  #: why it could not be marked
 
 
@@ -47,18 +48,20 @@ def mark(of: ProblemSet, notebook: NotebookNode, timeout: float, protected: Prot
                 if said and "did not end within" in said:
                     marked.remarks.append(f"in the cell {grade_id(cell)} the answer did not come to an end.")
         marked.outputs |= {n: [*session.printed(n), *map(_error, session.errors(n))] for n in session.numbers}
-        marked.remarks = [*session.remarks(), *marked.remarks, *_remarks_on_attempts(of, notebook)]
+        given = {cell.source for cell in of.notebook.cells}
+        own = [n for n in session.numbers if notebook.cells[n].source not in given]
+        told = [sentence for number in own for sentence in session.errors(number)]
+        marked.remarks = [*told, *marked.remarks]
+        marked.suspicion = _suspicion([notebook.cells[n].source for n in own])
     finally:
         session.close()
     return marked
 
 
-def _remarks_on_attempts(of: ProblemSet, notebook: NotebookNode) -> list[str]:
-    """What the student's own code reaches for; cells as they were handed out are nobody's attempt."""
-    given = {cell.source for cell in of.notebook.cells}
-    own = [cell.source for cell in notebook.cells if _is_run(cell) and cell.source not in given]
-    tried = sorted({what for source in own for what in suspicions(source)})
-    return [f"the code reaches for {', '.join(tried)}: please look at it."] if tried else []
+def _suspicion(sources: list[str]) -> str:
+    """What the student's own cells reach for, as a sentence; those that were handed out are nobody's attempt."""
+    tried = sorted({what for source in sources for what in suspicions(source)})
+    return f"the code reaches for {', '.join(tried)}: please look at it." if tried else ""
 
 
 class Session:
@@ -154,9 +157,6 @@ class Session:
         error = self._replies.get(number, {}).get("error")
         return [_told(name, *error)] if error else []
 
-    def remarks(self) -> list[str]:
-        return [sentence for number in self.numbers for sentence in self.errors(number)]
-
 
 class Answer:
     """A submission's function, as the checks see it: they call ``attempt``, and look at the signature."""
@@ -196,13 +196,13 @@ def _tested(of: ProblemSet, session: Session, name: str, source: str) -> str | N
 
 def _answer(session: Session, name: str) -> object:
     found = session.describe(name)
-    if "parameters" in found:
-        try:
+    try:
+        if "parameters" in found:
             return Answer(session, name, found["parameters"])
-        except (TypeError, ValueError):
-            raise CheckFailed(f"✗ {name}: how it is called cannot be read.") from None
-    if "value" in found:
-        return wire.decoded(found["value"])
+        if "value" in found:
+            return wire.decoded(found["value"])
+    except Exception:  # whatever a process that lies about itself says
+        raise CheckFailed(f"✗ {name}: how it is called cannot be read.") from None
     raise CheckFailed(f"✗ {name}: there is no function of this name. Did its cell run to the end?")
 
 

@@ -71,8 +71,9 @@ def _odd_tests(notebook: NotebookNode, of: ProblemSet, originals: dict[str, Note
     remarks = []
     whole = _graded_cells(solution(of))
     there = {grade_id(cell): cell for cell in notebook.cells}
+    sources = {cell.source for cell in notebook.cells}
     for name, original in originals.items():
-        if not is_test(original):
+        if not is_test(original) or (name not in there and original.source in sources):
             continue
         if name not in there:
             remarks.append(f"the test cell {name} had been deleted and was put back.")

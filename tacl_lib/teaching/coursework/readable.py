@@ -5,18 +5,12 @@ import json
 import re
 from pathlib import Path
 
+from latex2mathml.converter import convert
 from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook
 
-from tacl_lib.errors import TaclError
 from tacl_lib.teaching.coursework.source import grade_id, is_answer, is_test, is_written
-
-try:
-    from latex2mathml.converter import convert
-except ImportError as error:
-    raise TaclError(
-        "feedback needs latex2mathml; `make grade` installs it, or: pip install '.[instructor]'."
-    ) from error
 
 _CODE = r"(?P<code>```.*?```|`[^`\n]+`)"
 _FORMULA = re.compile(_CODE + r"|\$\$(?P<block>.+?)\$\$|(?<![\\$])\$(?P<inline>[^$\n]+?)\$", re.S)
@@ -33,16 +27,24 @@ class Readable(Preprocessor):
         notes = path / f"{own['assignment']}.remarks.json"
         resources["remarks"] = json.loads(notes.read_text("utf-8")) if notes.exists() else []
         resources["tests"] = []
+        waiting = _waiting(own)
         for cell in nb.cells:
             if cell.cell_type == "markdown":
                 cell.source = with_formulas(cell.source)
             if is_test(cell) or is_written(cell):
                 cell.metadata["purpose"] = purpose = _purpose(cell)
-                resources["tests"].append(
-                    {"id": grade_id(cell), "purpose": purpose, "exercise": _exercise(cell), **_marks(cell)}
-                )
+                cell.metadata["waits"] = waits = grade_id(cell) in waiting
+                about = {"id": grade_id(cell), "purpose": purpose, "exercise": _exercise(cell), "waits": waits}
+                resources["tests"].append(about | _marks(cell))
             cell.metadata["kind"] = "answer" if is_answer(cell) else "test" if is_test(cell) else ""
         return nb, resources
+
+
+def _waiting(own: dict) -> set[str]:
+    """The cells that the lecturer has not marked yet."""
+    with Gradebook(own["db_url"]) as gradebook:
+        grades = gradebook.find_submission_notebook(own["notebook"], own["assignment"], own["student"]).grades
+        return {grade.name for grade in grades if grade.needs_manual_grade and grade.manual_score is None}
 
 
 def with_formulas(text: str) -> str:
