@@ -57,7 +57,7 @@ def hand_in(folder: Path, student: str, of: ProblemSet, notebook, name: str = ""
     (folder / student / (name or of.path.name)).write_text(text, encoding="utf-8")
 
 
-def marked(of: ProblemSet, notebook, timeout: float = 20) -> tuple[dict[str, float], str, list[str]]:
+def marked(of: ProblemSet, notebook, timeout: float = 60) -> tuple[dict[str, float], str, list[str]]:
     """The marks for each exercise, what the lecturer reads, and what the tests say to the student."""
     notebook = copy.deepcopy(notebook)
     remarks = mend(notebook, of)

@@ -30,7 +30,7 @@ LIMITS = {
 }
 SCRATCH = 64 * 2**20  #: bytes of files that it may write; they are gone afterwards
 LONGEST_LINE = 64 * 2**20  #: bytes of one answer
-START = 60.0  #: seconds until Python and NumPy are there, on a busy machine
+START = 120.0  #: seconds until Python and NumPy are there, on a busy machine
 
 UNPROTECTED = (
     "submissions ran unprotected, with your rights: they could read and write your files, the gradebook and the "
