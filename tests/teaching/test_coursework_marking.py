@@ -227,7 +227,7 @@ def test_a_submission_sees_nothing_but_python():
     """No tests, no solutions, no other submission, no kit; it can write nowhere that lasts."""
     looks = _code("""
         import glob, importlib.util, os
-        seen = [path for path in KNOWN if os.path.exists(path)] + glob.glob("/tmp/*") + glob.glob("/home/*")
+        seen = [path for path in KNOWN if os.path.exists(path)] + glob.glob("/tmp/*")
         try:
             kit = importlib.util.find_spec("tacl_lib.teaching.checks.project") is not None
         except (ImportError, ValueError, AttributeError):

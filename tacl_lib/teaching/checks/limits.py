@@ -26,14 +26,15 @@ def time_limit(seconds: float) -> Iterator[None]:
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    begun, worked = time.monotonic(), time.process_time()
+    latest = time.monotonic() + IMPORTS
+    begun = time.monotonic(), time.process_time()
 
     def stop(_, frame) -> None:
-        nonlocal worked
-        elapsed = time.monotonic() - begun
-        if _is_importing(frame) and elapsed < IMPORTS:
-            worked = time.process_time()
-        elif time.process_time() - worked >= 0.9 * seconds or elapsed >= BUSY * seconds:
+        nonlocal begun
+        now = time.monotonic(), time.process_time()
+        if _is_importing(frame) and now[0] < latest:
+            begun = now
+        elif now[1] - begun[1] >= 0.9 * seconds or now[0] - begun[0] >= BUSY * seconds:
             raise OutOfTimeError
 
     before = signal.signal(signal.SIGALRM, stop)

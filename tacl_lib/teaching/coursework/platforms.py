@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,9 +103,3 @@ def feedback_zip(pages: Iterable[tuple[Owner, Path]], file_name: str) -> bytes:
         for owner, page in pages:
             archive.writestr(f"{owner.prefix}{file_name}", page.read_bytes())
     return data.getvalue()
-
-
-def numbers(owners: Iterable[Owner], mark: Callable[[Owner], float | None]) -> dict[str, float]:
-    """The mark of each owner who has one, by the platform's number."""
-    found = {owner.number: mark(owner) for owner in owners if owner.number}
-    return {number: value for number, value in found.items() if value is not None}

@@ -4,7 +4,6 @@ Standard library and NumPy only: the other end has no kit.
 """
 
 import base64
-import json
 from collections.abc import Callable
 
 import numpy as np
@@ -22,16 +21,6 @@ class Foreign:
 
     def __repr__(self) -> str:
         return self.looks
-
-
-def dumps(value: object) -> str:
-    """A value as one line of text."""
-    return json.dumps(encoded(value))
-
-
-def loads(text: str, callables: Callable[[str], Callable] | None = None) -> object:
-    """The value of a line. callables: from a key, what stands for a function there."""
-    return decoded(json.loads(text), callables)
 
 
 def encoded(value: object, depth: int = 0) -> object:
