@@ -13,8 +13,16 @@ import pytest
 from tacl_lib.errors import TaclError
 from tacl_lib.teaching.checks import CHECKS
 from tacl_lib.teaching.coursework.generate import generate, generated, leftovers
-from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_answer, is_test, read_set, read_sets
-from tacl_lib.teaching.coursework.versions import STUB, explained, marking_scheme, release, solution
+from tacl_lib.teaching.coursework.source import (
+    ProblemSet,
+    grade_id,
+    is_answer,
+    is_test,
+    is_written,
+    read_set,
+    read_sets,
+)
+from tacl_lib.teaching.coursework.versions import STUB, UNANSWERED, explained, marking_scheme, release, solution
 
 ROOT = Path(__file__).parents[2]
 COURSEWORK = ROOT / "coursework"
@@ -111,6 +119,8 @@ def test_students_get_stubs_and_no_solution(of: ProblemSet):
             own = set(code.splitlines()) - set(theirs.source.splitlines())
             assert own, "the source has a solution"
             assert not any(line.strip() in theirs.source for line in own if len(line.strip()) > 12)
+        elif is_written(mine):
+            assert theirs.source == UNANSWERED
         elif not is_test(mine):
             assert mine.source == theirs.source
 
