@@ -130,7 +130,7 @@ def test_a_cell_that_does_not_end_costs_its_own_marks_only_and_is_reported():
 def test_an_answer_that_does_not_end_costs_its_own_marks_only_and_is_reported(loop):
     notebook = with_answer(FIRST, "project", PROJECT)
     cell_of(notebook, "read_timeline").source = "def read_timeline(cluster, task, clusters, size):\n    " + loop
-    marks, remarks, _ = marked(FIRST, notebook, timeout=5)
+    marks, remarks, _ = marked(FIRST, notebook)
     assert marks == ONLY_PROJECT
     assert "in the cell read_timeline_test_1 the answer did not come to an end." in remarks
 

@@ -14,7 +14,7 @@ from nbformat.v4 import new_output
 from tacl_lib.teaching.checks import CheckFailed
 from tacl_lib.teaching.checks.attempt import Outcome
 from tacl_lib.teaching.coursework import wire
-from tacl_lib.teaching.coursework.sandbox import Gone, Process, Protection
+from tacl_lib.teaching.coursework.sandbox import TOO_LONG, Gone, Process, Protection
 from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_test, points_of
 from tacl_lib.teaching.coursework.suspicions import suspicions
 
@@ -45,7 +45,7 @@ def mark(of: ProblemSet, notebook: NotebookNode, timeout: float, protected: Prot
                 name, test = tests[grade_id(cell)]
                 said = _tested(of, session, name, test.source)
                 marked.outputs[number] = [_error(said) if said else _passed(test)]
-                if said and "did not end within" in said:
+                if said and any(words in said for words in ("did not end within", TOO_LONG)):
                     marked.remarks.append(f"in the cell {grade_id(cell)} the answer did not come to an end.")
         marked.outputs |= {n: [*session.printed(n), *map(_error, session.errors(n))] for n in session.numbers}
         given = {cell.source for cell in of.notebook.cells}
@@ -116,7 +116,7 @@ class Session:
             return Outcome(trouble="what it gives cannot be read", kind="unreadable")
 
     def _outcome_of_loss(self, name: str) -> Outcome:
-        kind = "loop" if "too long" in self._lost[name] else "crash"
+        kind = "loop" if self._lost[name] == TOO_LONG else "crash"
         return Outcome(trouble=f"when it was called, {self._lost[name]} and had to be stopped", kind=kind)
 
     def _asked_anew(self, name: str, message: dict, functions: dict[str, Callable] | None = None) -> dict:

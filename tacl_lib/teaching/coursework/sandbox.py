@@ -31,6 +31,7 @@ LIMITS = {
 SCRATCH = 64 * 2**20  #: bytes of files that it may write; they are gone afterwards
 LONGEST_LINE = 64 * 2**20  #: bytes of one answer
 START = 120.0  #: seconds until Python and NumPy are there, on a busy machine
+TOO_LONG = "it took too long"
 
 UNPROTECTED = (
     "submissions ran unprotected, with your rights: they could read and write your files, the gradebook and the "
@@ -159,7 +160,7 @@ class Process:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._rest:
                 if not selector.select(max(end - time.monotonic(), 0)):
-                    raise Gone("it took too long")
+                    raise Gone(TOO_LONG)
                 part = self._process.stdout.read(2**20)
                 if not part:
                     raise Gone("it ended")
