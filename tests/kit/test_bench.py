@@ -209,9 +209,9 @@ def test_what_cannot_be_measured_is_said_and_left_out(monkeypatch):
 
 def test_operations_of_a_step_are_counted_without_a_gpu():
     """Hidden layers cost operations, wider ones do not; BGD makes all its passes together."""
-    found, wider = (operations.measured((features, 20, 20, 10), 5, 10) for features in (12, 48))
+    found, wider = (operations.measured((features, 20, 20, 10), 5, 10) for features in (48, 96))
     assert found == wider
-    assert operations.operations("sgd", (12, 20, 10), 5, 10) < found["sgd"] < found["agem"]
+    assert operations.operations("sgd", (48, 20, 10), 5, 10) < found["sgd"] < found["agem"]
     assert found["bgd"] <= 160
 
 
