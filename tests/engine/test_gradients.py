@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacl_lib.engine import gradients
+from tacl_lib.engine.exact_products import exact_products
 from tacl_lib.engine.gradient_pool import RIDGE, GradientPool
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import Layers
@@ -362,3 +363,15 @@ def test_state_round_trip_keeps_the_books():
     for one, two in zip(pool.loss_gradient(x, y)[::2], other.loss_gradient(x, y)[::2], strict=True):
         assert torch.equal(one, two)
     assert torch.equal(effective(pool), effective(other))
+
+
+@pytest.mark.parametrize("width", [1, 7, 784, 3072])
+def test_exact_products_are_float64_sums_of_float32_numbers(width):
+    """With numbers whose float32 sum would lose most digits."""
+    random = torch.Generator().manual_seed(0)
+    rows, others = torch.randn(2, 3, width, generator=random), torch.randn(2, 5, width, generator=random)
+    rows[..., -1], others[..., -1] = 1e4, 1e4
+    expected = torch.einsum("rnw,rmw->rnm", rows.double(), others.double())
+    found = exact_products(rows, others)
+    assert found.dtype == torch.float64
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-6 * 1e-3)

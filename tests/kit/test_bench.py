@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bench import measure, report, rows, stored, versions
+from bench import measure, operations, report, rows, stored, versions
 from bench.__main__ import main
 from bench.contenders import PlainBgd, PlainSgd, set_parameters
 
@@ -205,6 +205,14 @@ def test_what_cannot_be_measured_is_said_and_left_out(monkeypatch):
     notes = []
     assert rows.rows_of("agem", measure.QUICK, notes) == []
     assert notes == ["agem was left out: no web."]
+
+
+def test_operations_of_a_step_are_counted_without_a_gpu():
+    """Hidden layers cost operations, wider ones do not; BGD makes all its passes together."""
+    found, wider = (operations.measured((features, 20, 20, 10), 5, 10) for features in (48, 96))
+    assert found == wider
+    assert operations.operations("sgd", (48, 20, 10), 5, 10) < found["sgd"] < found["agem"]
+    assert found["bgd"] <= 160
 
 
 def test_the_exponent_of_a_power_law_is_found():

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
-from bench import measure, report, stored
-from bench.rows import BATCH, BENCHES, RUNS, rows_of
+from bench import measure, operations, report, stored
+from bench.rows import BATCH, BENCHES, RUNS, SIZES, rows_of
 from tacl_lib.errors import TaclError, unknown_name
 
 NAMES = (*BENCHES, "stored")
@@ -40,6 +40,7 @@ def measured(names: tuple[str, ...], effort: measure.Effort, notes: list[str]) -
         "threads": list(measure.THREADS),
         "rows": rows,
         "stored": found,
+        "operations": operations.measured(SIZES, RUNS, BATCH),
         "notes": notes,
     }
 

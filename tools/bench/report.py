@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
+from tacl_lib.names import METHODS
 from tacl_lib.paper.markdown import replaced_block
 
 START, END = "<!-- bench -->", "<!-- /bench -->"
@@ -58,6 +59,9 @@ def table(bench: dict) -> str:
     parts = ["\n".join(lines)]
     if bench.get("stored"):
         parts.append(_stored_table(bench["stored"]))
+    if bench.get("operations"):
+        counts = ", ".join(f"{METHODS[name].title} {count}" for name, count in bench["operations"].items())
+        parts.append(f"Operations that a step of {bench['runs']} stacked runs asks of a GPU: {counts}.")
     parts.append(_footer(bench))
     return "\n\n".join(parts)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import torch
 
+from bench import jax_env
 from bench.avalanche_env import METHOD, avalanche
 from bench.contenders import DenseOgd, PlainBgd, PlainSgd, in_order_of_model, set_parameters
 from bench.measure import THREADS, Contender, Effort, compared, race, spread, stepper, threads
@@ -45,8 +46,8 @@ def of_one_run(batches: list[tuple]) -> list[tuple]:
     return [(x[0], y[0]) for x, y in batches]
 
 
-def learner_named(name: str, runs: int = RUNS, **settings) -> Learner:
-    return make_learner(name, Mlp(range(runs), SIZES), **settings)
+def learner_named(name: str, runs: int = RUNS, sizes: tuple[int, ...] = SIZES, **settings) -> Learner:
+    return make_learner(name, Mlp(range(runs), sizes), **settings)
 
 
 def of_learner(learner: Learner, name: str = "", batches: list[tuple] | None = None) -> Contender:
@@ -88,6 +89,24 @@ def agem(effort: Effort) -> Iterable[dict]:
     for name, title in (("agem", "A-GEM"), ("ta_agem", "TA-A-GEM")):
         cells = cells_of(results, name, "avalanche")
         yield row(name, title, theirs, FASTER, 5.0, cells, note=METHOD, versions=versions)
+
+
+def jax(effort: Effort) -> Iterable[dict]:
+    """The kit against JAX with one thread, at the widths of the paper's grey and coloured images."""
+    for features in (SIZES[0], 3072):
+        sizes = (features, *SIZES[1:])
+        with jax_env.jax(sizes, RUNS, BATCH) as (contender, versions), threads(1):
+            for name, title, bar in (("sgd", "SGD", 1.9), ("agem", "A-GEM", 1.9), ("bgd", "BGD", 12.0)):
+                batches = made_batches(features=features, count=32)
+                settings = {"reference_batch": 10} if name == "agem" else {}
+                learner = learner_named(name, sizes=sizes, **settings)
+                if name == "agem":
+                    count = learner.samples_per_task
+                    learner.end_task(*(torch.cat(part, dim=1)[:, :count] for part in zip(*batches, strict=True)))
+                times = race([of_learner(learner, "ours", batches), contender(name)], effort)
+                cells = {"1": compared(times["ours"], times["jax"])}
+                title, theirs = f"{title}, {features:,} inputs", f"JAX {versions['jax']}: vmap, scan, jit"
+                yield row(f"jax_{name}_{features}", title, theirs, FASTER, bar, cells, note=jax_env.METHOD)
 
 
 def dense_twin(learner: Ogd | TaOgd, **settings) -> DenseOgd:
@@ -213,6 +232,7 @@ def player(effort: Effort) -> Iterable[dict]:
 BENCHES: dict[str, Callable[[Effort], Iterable[dict]]] = {
     "sgd": sgd,
     "agem": agem,
+    "jax": jax,
     "ta_ogd": ta_ogd,
     "bgd": bgd,
     "streams": streams,
