@@ -152,15 +152,6 @@ def test_imports_are_found_however_they_are_written(tmp_path):
     assert _imported_rooms(module) == {"data", "paper", "report"}
 
 
-def test_modules_are_small():
-    long = {
-        str(path): count
-        for path in (ROOT / "tacl_lib").rglob("*.py")
-        if (count := len(path.read_text().splitlines())) > 320
-    }
-    assert long == {}
-
-
 def test_the_examples_of_contributing_work():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     example = text.split("<!-- example: learner -->")[1].split("<!-- /example -->")[0]
