@@ -145,6 +145,31 @@ def test_a_scheduler_without_tls_elsewhere_is_warned_of_once(given, expected, mo
 
 
 @pytest.mark.slow
+def test_workers_that_are_killed_while_they_start_are_started_again(monkeypatch):
+    monkeypatch.setattr(cluster, "_cores", lambda: 1)
+    killed, over, me = [], threading.Event(), psutil.Process()
+    before = set(me.children(recursive=True))
+
+    def kill():
+        while len(killed) < 2 and not over.wait(0.1):
+            for child in set(me.children(recursive=True)) - before - set(killed):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if any("spawn_main" in word for word in child.cmdline()):
+                        killed.append(child)
+                        child.kill()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        with cluster.workers() as address, distributed.Client(address) as client:
+            assert client.submit(os.getpid).result() not in {child.pid for child in killed}
+    finally:
+        over.set()
+        thread.join()
+    assert len(killed) == 2
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the example is for a shell")
 def test_the_example_of_a_cluster_with_tls_works(tmp_path):
     """The README's commands, with this machine as all of the cluster."""
