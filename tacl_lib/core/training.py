@@ -105,6 +105,15 @@ def _copied(state: object) -> object:
     return [_copied(value) for value in state] if isinstance(state, list) else state
 
 
+def _of_one_kind(one: object, other: object) -> bool:
+    """Whether two states hold values of the same types wherever both hold any. Sizes may differ: they may grow."""
+    if one is None or other is None:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(_of_one_kind(value, other[name]) for name, value in one.items() if name in other)
+    return type(one) is type(other)
+
+
 class _Training:
     """The state of a training between two steps: all that a checkpoint must hold."""
 
@@ -288,8 +297,7 @@ class _Training:
         if not isinstance(state["last_rate"], (float, int, torch.Tensor)):
             raise TaclError(f"a learning rate is no {type(state['last_rate']).__name__}")
         kept, own_kept = state["learner"], own["learner"]
-        kinds = [(kept.get(name), value) for name, value in own_kept.items()]
-        if kept.keys() != own_kept.keys() or not all(None in pair or type(pair[0]) is type(pair[1]) for pair in kinds):
+        if kept.keys() != own_kept.keys() or not _of_one_kind(kept, own_kept):
             raise TaclError("what its learner keeps is something else")
 
     def fingerprint(self, info: dict) -> str:

@@ -248,27 +248,26 @@ def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path, address, ex
     assert_all_done(JOBS, tmp_path, expected)
 
 
-def test_jobs_are_submitted_again_when_the_connection_to_the_scheduler_breaks(tmp_path, address, expected):
+def test_jobs_are_submitted_again_when_the_connection_to_the_scheduler_breaks(tmp_path, address, monkeypatch, expected):
     """As on a machine that is too busy to answer: Dask then calls all jobs of the client cancelled."""
-    jobs = [slow(JOBS[0], seconds=2), *JOBS[1:]]
+    rounds = []
 
     def cut(dask_scheduler):
         for comm in dask_scheduler.client_comms.values():
             comm.abort()
 
-    def call():
-        until(Store(tmp_path).checkpoint(*jobs[0]).exists, "the first job is begun")
-        with contextlib.suppress(Exception), distributed.Client(address) as client:  # its own comm is cut as well
-            client.run_on_scheduler(cut)
-        done.set()
+    def cut_once(futures):
+        rounds.append(len(futures))
+        if len(rounds) == 1:
+            with contextlib.suppress(Exception), distributed.Client(address) as client:  # its own comm is cut as well
+                client.run_on_scheduler(cut)
+        return distributed.as_completed(futures)
 
-    done = threading.Event()
-    thread = threading.Thread(target=call)
-    thread.start()
-    execute(jobs, tmp_path, cluster=address, progress=False)
-    thread.join(PATIENCE)
-    assert done.is_set()
-    assert_all_done(jobs, tmp_path, expected)
+    monkeypatch.setattr(execution, "as_completed", cut_once)
+    execute(JOBS, tmp_path, cluster=address, progress=False)
+    assert rounds[0] == len(JOBS)
+    assert len(rounds) > 1
+    assert_all_done(JOBS, tmp_path, expected)
 
 
 def test_jobs_that_are_lost_each_time_are_given_up_in_one_sentence(tmp_path, address, monkeypatch):
