@@ -21,7 +21,7 @@ RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
 .PHONY: help ready setup setup-test repair lab fresh data reproduce figure verify status coursework release grade $(SUITES) \
-	lint bench pictures clean distclean
+	lint bench fuzz torture pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,12 @@ lint: setup-test ## check style and that notebooks hold no output
 
 bench: setup-test ## measure speed, as ratios in one run; numbers for the README
 	@PYTHONPATH=tools $(VENV)/bin/python -m bench
+
+fuzz: setup-test ## try wrong input of every kind, thousands of cases (CASES=2000 for each test)
+	@TACL_TEST_FUZZ=$(or $(CASES),2000) $(VENV)/bin/python -m pytest -q tests/runs/test_fuzz.py
+
+torture: setup-test ## kill, stop, damage and overload runs and reproductions, and count what is lost (an hour or two)
+	@$(VENV)/bin/python tools/torture.py
 
 pictures: setup-test ## run the lessons in a real JupyterLab and take the README's pictures of them (needs Chromium)
 	@$(VENV)/bin/python tools/pictures.py $(NAME)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,13 +34,34 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
+def writable(folder: Path) -> None:
+    """Make a folder if it is not there; a TaclError where nothing can be written to it, before work is begun."""
+    probe = folder / f".{uuid.uuid4().hex}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except (OSError, ValueError) as error:  # a ValueError: a name with a null character
+        raise TaclError(f"{folder} cannot be written to: {_reason(error)}.") from error
+
+
+def sweep(folder: Path, seconds: float = 3600) -> None:
+    """Remove what writers that were killed have left half-written; nobody takes so long to write a file."""
+    for part in Path(folder).rglob(".*.part"):
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime > seconds:
+                part.unlink()
+
+
 def _reason(error: Exception) -> str:
     known = {
         errno.ENOSPC: "the disk is full; free some space and run the same command again",
         errno.EDQUOT: "your disk quota is used up; free some space and run the same command again",
         errno.EROFS: "the folder is read-only; choose another one",
         errno.EACCES: "the folder does not let you write; choose another one",
+        errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+        errno.EEXIST: "a part of the path is a file, not a folder; choose another one",
         errno.ENOTDIR: "a part of the path is a file, not a folder; choose another one",
     }
     number = getattr(error, "errno", None)
-    return known.get(number) or f"{error} (is the disk full?)"
+    return known.get(number) or str(error)

@@ -1,5 +1,10 @@
-"""Stopping a run at any moment and going on exactly there."""
+"""Stopping a run at any moment and going on exactly there.
 
+A checkpoint is a line that says what it is, a line with the SHA-256 of the rest, and the rest: what torch saves. A
+single bit that a disk has flipped would otherwise give other numbers without a word.
+"""
+
+import hashlib
 import io
 import shutil
 import signal
@@ -12,6 +17,8 @@ import torch
 
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
+
+FIRST_LINE = b"TACL checkpoint, SHA-256 of what follows the next line:\n"
 
 
 class Checkpoint:
@@ -36,7 +43,8 @@ class Checkpoint:
             # Through memory: a full disk is then an OSError; torch's own writer says anything but that.
             buffer = io.BytesIO()
             torch.save({"of": self.belongs_to, "state": state}, buffer)
-            write_whole(self.path, lambda part: part.write_bytes(buffer.getbuffer()))
+            content = sealed(buffer.getvalue())
+            write_whole(self.path, lambda part: part.write_bytes(content))
         except TaclError as error:
             warnings.warn(f"no checkpoint was saved, the run goes on without: {error}", stacklevel=2)
 
@@ -45,30 +53,34 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return None
         try:
-            content = io.BytesIO(self.path.read_bytes())
+            content = self.path.read_bytes()
         except OSError as error:  # rights, or a disk that is away: the file itself may be good
             raise TaclError(f"the checkpoint {self.path} cannot be read ({error.strerror}); try again.") from error
         try:
             # Tensors and plain values only: nothing in the file is executed.
-            content = torch.load(content, map_location=device, weights_only=True)
+            content = torch.load(io.BytesIO(unsealed(content)), map_location=device, weights_only=True)
             owner, state = content["of"], content["state"]
         except torch.cuda.OutOfMemoryError as error:
             raise TaclError(
                 f"the checkpoint {self.path} does not fit into the GPU's free memory; free some."
             ) from error
         except Exception as error:
-            aside = self.path.with_suffix(".damaged")
-            self.path.replace(aside)
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            warnings.warn(
-                f"the checkpoint {self.path} is damaged ({reason}); it was moved to {aside.name} and the run "
-                "starts from the beginning.",
-                stacklevel=2,
-            )
+            self.set_aside(error)
             return None
         if owner != self.belongs_to:
             raise TaclError(f"the checkpoint {self.path} is of another run; delete it or choose another file.")
         return state
+
+    def set_aside(self, error: Exception) -> None:
+        """What the file holds is of no use: keep it under another name, and say why the run begins anew."""
+        aside = self.path.with_suffix(".damaged")
+        self.path.replace(aside)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        warnings.warn(
+            f"the checkpoint {self.path} is damaged or of another version ({reason}); it was moved to {aside.name} and "
+            "the run starts from the beginning.",
+            stacklevel=3,
+        )
 
     def keep_good(self, seed: int) -> Path | None:
         """Set the present file aside as the last good one of a run that has diverged since."""
@@ -87,6 +99,21 @@ class Checkpoint:
             self.path.unlink(missing_ok=True)
             for part in self.path.parent.glob(f".{self.path.name}.*.part"):  # a kill in the middle of a save left it
                 part.unlink(missing_ok=True)
+
+
+def sealed(content: bytes) -> bytes:
+    """The content of a file that `unsealed` will recognise."""
+    return FIRST_LINE + hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def unsealed(file: bytes) -> bytes:
+    """The content that was sealed; a TaclError if a single bit of the file has changed since."""
+    start = len(FIRST_LINE) + 65
+    content = memoryview(file)[start:]
+    if file[:start] != FIRST_LINE + hashlib.sha256(content).hexdigest().encode() + b"\n":
+        known = file.startswith(FIRST_LINE)
+        raise TaclError("its digest does not fit" if known else "it carries no digest")
+    return bytes(content)
 
 
 class StopSignals:

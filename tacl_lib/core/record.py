@@ -1,5 +1,6 @@
 """The record of one run: what was measured after each epoch, and in which circumstances."""
 
+import hashlib
 import json
 import os
 import platform
@@ -14,9 +15,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 
 from tacl_lib import __version__
 from tacl_lib.core.memory import EventLog, Geometry
+from tacl_lib.core.memory.events import EMPTY
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 
@@ -26,6 +29,10 @@ _PARQUET_OF_EVENTS = _PARQUET | {
     "use_dictionary": ["cluster", "slot", "task_in", "task_out"],
     "column_encoding": {"step": "DELTA_BINARY_PACKED", "row": "BYTE_STREAM_SPLIT"},
 }
+
+
+#: The columns of `Record.epochs`.
+EPOCHS = {"epoch", "task", "next_task", "first_step", "steps", "loss", "rate", "projected"}
 
 
 class DamagedFile(TaclError):
@@ -50,15 +57,31 @@ class Record:
 
     def write(self, path: Path) -> None:
         """Write as parquet, whole or not at all; the event log goes into a second file beside it."""
-        about = {"seed": self.seed, "diverged_at": self.diverged_at, "info": self.info}
+        about = {"seed": self.seed, "diverged_at": self.diverged_at, "info": self.info, "digest": self.digest()}
         if self.events is not None:
             about["geometry"] = list(self.events.geometry)
             events = pa.table(self.events.columns())
             # First the log, then the record: a record that is there is complete.
             write_whole(_events_path(path), lambda temporary: pq.write_table(events, temporary, **_PARQUET_OF_EVENTS))
         table = pa.Table.from_pandas(self._frame(), preserve_index=False)
-        table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"tacl": json.dumps(about)})
+        text = json.dumps(about).encode()
+        metadata = {b"tacl": text, b"tacl-sha256": hashlib.sha256(text).hexdigest().encode()}
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
         write_whole(path, lambda temporary: pq.write_table(table, temporary, **_PARQUET))
+
+    def digest(self) -> str:
+        """SHA-256 of the measured numbers, to the last bit; all NaN are one."""
+        columns = {f"epochs {name}": self.epochs[name].to_numpy() for name in self.epochs}
+        columns |= {"accuracy": self.accuracy, "seen": self.seen, "memory": self.memory}
+        if self.events is not None:
+            columns |= {"geometry": np.array(self.events.geometry), **self.events.columns()}
+        found = hashlib.sha256()
+        for name, values in columns.items():
+            if values.dtype.kind == "f":
+                values = np.where(np.isnan(values), np.nan, values)
+            found.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
+            found.update(np.ascontiguousarray(values).tobytes())
+        return found.hexdigest()
 
     def _frame(self) -> pd.DataFrame:
         columns = {
@@ -70,40 +93,92 @@ class Record:
 
 
 def read_record(path: Path) -> Record:
-    """Read what `Record.write` wrote."""
+    """Read what `Record.write` wrote, and make sure that it is what was written."""
     try:
         table = pq.read_table(path, page_checksum_verification=True)
-        about = json.loads(table.schema.metadata[b"tacl"])
+        about = _about(path, table.schema)
         frame = table.to_pandas()
         events = None
         if "geometry" in about:
             log = pq.read_table(_events_path(path), page_checksum_verification=True)
             columns = {name: log.column(name).to_numpy() for name in log.column_names}
             events = EventLog(Geometry(*about["geometry"]), **_as_arrays(columns))
+            _expect_digest(_events_path(path))
         tasks = sum(name.startswith("accuracy_") for name in frame)
         blocks = {
             name: frame[[f"{name}_{task}" for task in range(tasks)]].to_numpy()
             for name in ("accuracy", "seen", "memory")
         }
         epochs = frame[[name for name in frame if name.rpartition("_")[0] not in blocks]]
-        return Record(
+        record = Record(
             about["seed"], epochs, **blocks, events=events, diverged_at=about["diverged_at"], info=about["info"]
         )
+        _check(record, about.get("digest"))
+        return record
     except FileNotFoundError as error:
         if Path(path).exists():
             raise DamagedFile(path, f"there is no result file {_events_path(path)} with its events") from error
         raise TaclError(f"there is no result file {path}; run it again.") from error
-    except (OSError, pa.ArrowException, LookupError, TypeError, ValueError) as error:
+    except ODD as error:
         raise _what_is_wrong(path, error) from error
 
 
 def read_about(path: Path) -> tuple[int, dict]:
     """Seed and circumstances of a stored run, without its numbers: enough to know what a store holds."""
     try:
-        about = json.loads(pq.read_schema(path).metadata[b"tacl"])
+        about = _about(path, pq.read_schema(path))
         return about["seed"], about["info"]
-    except (OSError, pa.ArrowException, LookupError, TypeError, ValueError) as error:
+    except ODD as error:
         raise _what_is_wrong(path, error) from error
+
+
+#: What a file can make its readers raise.
+ODD = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+
+
+def _about(path: Path, schema: pa.Schema) -> dict:
+    """What a file says of its run. Files of older versions carry no digest; those of the project are in its list."""
+    text, digest = schema.metadata[b"tacl"], schema.metadata.get(b"tacl-sha256")
+    about = json.loads(text)
+    if digest is None and "digest" not in about:
+        _expect_digest(path)
+    elif digest is None or hashlib.sha256(text).hexdigest().encode() != digest:
+        raise ValueError("its description is not the one that was written")
+    if type(about["seed"]) is not int or about["seed"] < 0 or not isinstance(about["info"], dict):
+        raise ValueError("it does not say of which run it is")
+    return about
+
+
+def _check(record: Record, written: str | None) -> None:
+    """Raise a ValueError unless types, shapes and ranges are those of a record.
+
+    written: its digest; with it the numbers are those that were written, whatever they are.
+    """
+    if written not in (None, record.digest()):
+        raise ValueError("its numbers are not those that were written")
+    accuracy, tasks, epochs = record.accuracy, record.accuracy.shape[1], record.epochs
+    if not tasks or not len(epochs) or not EPOCHS >= set(epochs) >= {"epoch", "task"}:
+        raise ValueError(f"it holds {len(epochs)} epochs of {tasks} tasks with {', '.join(epochs)}")
+    kinds = [block.dtype.kind for block in (accuracy, record.seen, record.memory)]
+    if kinds != ["f", "b", "i"] or any(epochs[name].dtype.kind not in "if" for name in epochs):
+        raise ValueError("its columns are of other types")
+    if (record.memory < 0).any() or list(epochs["epoch"]) != list(range(len(epochs))):
+        raise ValueError("its epochs or counts are not those of a run")
+    if written is None and ((accuracy < 0) | (accuracy > 1)).any():
+        raise ValueError("an accuracy lies between 0 and 1")
+    if record.diverged_at is not None and (type(record.diverged_at) is not int or record.diverged_at < 0):
+        raise ValueError(f"no run diverges at step {record.diverged_at!r}")
+    if record.events is not None:
+        _check_events(record.events, tasks)
+
+
+def _check_events(events: EventLog, tasks: int) -> None:
+    clusters = events.geometry.pools * events.geometry.clusters
+    limits = {"cluster": clusters, "slot": events.geometry.size, "task_in": tasks, "task_out": tasks}
+    for name, values in events.columns().items():
+        lowest = EMPTY if name == "task_out" else 0
+        if len(values) and (values.min() < lowest or values.max() >= limits.get(name, np.inf)):
+            raise ValueError(f"the log of its memory has an odd {name}")
 
 
 def circumstances(device: object, **more: object) -> dict:
@@ -113,10 +188,24 @@ def circumstances(device: object, **more: object) -> dict:
         "versions": {name: version(name) for name in ("torch", "numpy", "numba", "pandas", "pyarrow")}
         | {"python": platform.python_version(), "tacl": __version__},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        # What may change the last bits: see the table in the README.
+        "cpu": _cpu(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "blas": "MKL" if torch.backends.mkl.is_available() else "another",
         "device": str(device),
         "commit": commit(),
         **more,
     }
+
+
+@cache
+def _cpu() -> str:
+    """The model of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
 
 
 @cache
@@ -137,6 +226,23 @@ def _what_is_wrong(path: Path, error: Exception) -> TaclError:
     if getattr(error, "errno", None):
         return TaclError(f"the result file {path} cannot be read ({_first_line(error)}); mend that and try again.")
     return DamagedFile(path, _first_line(error))
+
+
+def _expect_digest(path: Path) -> None:
+    """Raise a ValueError if the list beside a file (of tools/digests.py) has another digest for it."""
+    known = _digests(path.parent).get(path.name)
+    if known is not None and known != hashlib.sha256(path.read_bytes()).hexdigest():
+        raise ValueError("its digest is not the one in digests.json")
+
+
+@cache
+def _digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of the files in a folder that carry none themselves."""
+    manifest = folder / "digests.json"
+    try:
+        return dict(json.loads(manifest.read_text(encoding="utf-8"))) if manifest.exists() else {}
+    except (ValueError, TypeError) as error:
+        raise TaclError(f"{manifest} is damaged; get it anew from where the project came from.") from error
 
 
 def _events_path(path: Path) -> Path:

@@ -4,8 +4,9 @@ The paper's appendix, "Task generation details". Images stay ``uint8`` and are l
 that a task is a slice and a stream can gather its batches from one resident tensor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -225,7 +226,8 @@ def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:
 
 def checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
     """Seeds of a stack: distinct whole numbers from 0 on."""
-    seeds = tuple(int(seed) for seed in seeds)
-    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise TaclError(f"seeds must be distinct whole numbers from 0 on, at least one; got {seeds}.")
-    return seeds
+    given = tuple(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)) else ()
+    whole = all(isinstance(seed, Integral) and not isinstance(seed, bool) and 0 <= seed < 2**31 for seed in given)
+    if not given or not whole or len(set(given)) < len(given):
+        raise TaclError(f"seeds must be distinct whole numbers from 0 on, at least one, as in (0, 1); got {seeds!r}.")
+    return tuple(int(seed) for seed in given)

@@ -55,14 +55,14 @@ def train(
     file = Checkpoint(checkpoint, checkpoint_seconds, training.fingerprint(info))
     state = file.load(learner.network.device)
     if state is not None:
+        fresh = _copied(training.state())
         try:
             training.load_state(state)
-        except (KeyError, RuntimeError, TaclError) as error:  # something is missing, or of another shape, or odd
-            raise TaclError(
-                f"the checkpoint {checkpoint} is of another version of the kit or of other settings; delete it, and "
-                "the run starts from the beginning."
-            ) from error
-    elif checkpoint is not None:
+        except Exception as error:  # of another version, of other settings, or odd: it can be anything
+            file.set_aside(error)
+            training.load_state(fresh)  # what it did hold must not stay
+            state = None
+    if state is None and checkpoint is not None:
         file.save(training.state())  # so that a run that diverges early has something good to go back to
     with (
         StopSignals() as signals,
@@ -103,6 +103,15 @@ def _copied(state: object) -> object:
     if isinstance(state, dict):
         return {name: _copied(value) for name, value in state.items()}
     return [_copied(value) for value in state] if isinstance(state, list) else state
+
+
+def _of_one_kind(one: object, other: object) -> bool:
+    """Whether two states hold values of the same types wherever both hold any. Sizes may differ: they may grow."""
+    if one is None or other is None:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(_of_one_kind(value, other[name]) for name, value in one.items() if name in other)
+    return type(one) is type(other)
 
 
 class _Training:
@@ -260,6 +269,8 @@ class _Training:
         return state
 
     def load_state(self, state: dict) -> None:
+        """Go on from a state. One that does not fit raises any error; what was loaded until then is of no use."""
+        self._check(state)
         for name in self.ARRAYS:
             setattr(self, name, state[name].cpu().numpy().copy())
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
@@ -267,6 +278,27 @@ class _Training:
         self.learner.load_state(state["learner"])
         if self.recorder:
             self.recorder.load_state(state["recorder"])
+
+    def _check(self, state: dict) -> None:
+        """Shapes, types and ranges of all but the learner's own part."""
+        own = self.state()
+        if state.keys() != own.keys():
+            raise TaclError(f"it holds {', '.join(sorted(map(str, state)))}, not {', '.join(sorted(own))}")
+        for name in (*self.ARRAYS, "losses", "projected"):
+            given = state[name]
+            if not isinstance(given, torch.Tensor) or (given.shape, given.dtype) != (own[name].shape, own[name].dtype):
+                raise TaclError(f"its {name} do not fit")
+        epochs, (epoch, step) = self.stream.epochs, (state["epoch"], state["step"])
+        steps = epochs[epoch].steps if type(epoch) is int and 0 <= epoch < len(epochs) else 0
+        if not (type(epoch) is int and 0 <= epoch <= len(epochs) and type(step) is int and 0 <= step <= steps):
+            raise TaclError(f"there is no step {step!r} of epoch {epoch!r}")
+        if not (isinstance(state["seconds"], float) and 0 <= state["seconds"] < math.inf):
+            raise TaclError(f"it cannot have taken {state['seconds']!r} seconds")
+        if not isinstance(state["last_rate"], (float, int, torch.Tensor)):
+            raise TaclError(f"a learning rate is no {type(state['last_rate']).__name__}")
+        kept, own_kept = state["learner"], own["learner"]
+        if kept.keys() != own_kept.keys() or not _of_one_kind(kept, own_kept):
+            raise TaclError("what its learner keeps is something else")
 
     def fingerprint(self, info: dict) -> str:
         """Names the training that a checkpoint belongs to."""

@@ -44,6 +44,9 @@ class Spec:
     channel_means: tuple[float, ...] = ()  # of the training images
     mirrors: tuple[tuple[str, ...], ...] = ()  # each mirror: the URLs that make the dataset whole
     package: Package | None = None
+    #: digests (`cache.pixels`) of prepared copies that the kit knows → a word that the note on such a copy must have
+    pixels: Mapping[str, str] = field(default_factory=dict)
+    only_these: bool = False  # there is one true copy, and its digest is known
     last_form: str = ""  # a lesser form, taken from the user's folder when all else failed
 
 
@@ -59,6 +62,8 @@ _HOUSE_NUMBERS = "http://ufldl.stanford.edu/housenumbers"
 CATALOG: dict[str, Spec] = {
     "mnist": Spec(
         title="MNIST",
+        pixels={"c1a44cd987adea06a723558e60762a763befa3cccc6bcbb05653f86cf68f5530": ""},
+        only_these=True,
         shape=(28, 28, 1),
         train=60_000,
         test=10_000,
@@ -90,6 +95,8 @@ CATALOG: dict[str, Spec] = {
     ),
     "fashion_mnist": Spec(
         title="Fashion-MNIST",
+        pixels={"715868ef620cfff128d9e6ddab09b5058437961858c8b66b9c59a924180d6b61": ""},
+        only_these=True,
         shape=(28, 28, 1),
         train=60_000,
         test=10_000,
@@ -115,6 +122,7 @@ CATALOG: dict[str, Spec] = {
     ),
     "notmnist": Spec(
         title="notMNIST",
+        pixels={"1d90441f9e1892b36dccad52d62a8bdf03d51c7e0e75846ea4289a874a5774e0": "small set"},
         shape=(28, 28, 1),
         train=60_000,
         test=10_000,
@@ -127,6 +135,7 @@ CATALOG: dict[str, Spec] = {
     ),
     "cifar10": Spec(
         title="CIFAR-10",
+        pixels={"775d1cdb78ca59c4aecb20bd9c893a3138a8eb8a31294b5d28ba31e69d818ed4": ""},
         shape=(32, 32, 3),
         train=50_000,
         test=10_000,
@@ -160,6 +169,7 @@ CATALOG: dict[str, Spec] = {
     ),
     "svhn": Spec(
         title="SVHN",
+        pixels={"3ff8c1eb2f5d8e05b92d9aa9c2bd156eadcb70f9febcd89e05152ffb05cbeb64": "made again"},
         shape=(32, 32, 3),
         train=73_257,
         test=26_032,

@@ -3,9 +3,11 @@
 import gzip
 import io
 import json
+import math
 import pickle
 import pickletools
 import tarfile
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,8 @@ from PIL import Image
 from tqdm.auto import tqdm
 
 from tacl_lib.errors import TaclError
+
+LARGEST = 1 << 29  #: bytes of a file of a dataset, unpacked: SVHN's training images take 225 million
 
 
 @contextmanager
@@ -31,9 +35,37 @@ def reading(what: object) -> Iterator[None]:
 
 def file_bytes(path: Path) -> bytes:
     """The content of a file, uncompressed if its name ends in .gz."""
-    with reading(path):
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
+    with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise _too_large(path)
+    return data
+
+
+def _too_large(what: object) -> TaclError:
+    return TaclError(f"{what} holds more than the {LARGEST:,} bytes that a file of a dataset can have; it is refused.")
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressed stream that ends in an error when an archive unpacks to more than any dataset needs."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        self._file, self._path = (gzip.open if packed else open)(path, "rb"), path
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        got = self._file.readinto(buffer)
+        if self._file.tell() > 2 * LARGEST:
+            raise _too_large(self._path)
+        return got
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def tar_members(path: Path, names: Sequence[str], progress: bool) -> list[bytes]:
@@ -43,10 +75,12 @@ def tar_members(path: Path, names: Sequence[str], progress: bool) -> list[bytes]
     link or device can touch the disk.
     """
     found: dict[str, bytes] = {}
-    with reading(path), tarfile.open(path) as archive:
+    with reading(path), _Bounded(path) as file, tarfile.open(fileobj=io.BufferedReader(file), mode="r|") as archive:
         with tqdm(total=len(names), desc=f"reading {path.name}", disable=not progress, leave=False) as bar:
             for member in archive:
                 if member.name in names and member.isfile():
+                    if member.size > LARGEST:
+                        raise _too_large(f"{member.name} of {path}")
                     found[member.name] = archive.extractfile(member).read()
                     bar.update()
         missing = [name for name in names if name not in found]
@@ -122,6 +156,8 @@ class _ArraysOnly(pickle.Unpickler):
 def read_sprite(data: bytes, what: object, side: int = 32) -> np.ndarray:
     """A PNG whose row i is picture i, its pixels in a line: uint8 `[N, side, side, 3]`."""
     with reading(what), Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
+        if 3 * picture.width * picture.height > LARGEST:  # the header's word, before anything is unpacked
+            raise _too_large(what)
         rows = np.asarray(picture.convert("RGB"))
         if rows.shape[1] != side * side:
             raise TaclError(f"{what} should be {side * side} pixels wide but is {rows.shape[1]}.")
@@ -152,8 +188,31 @@ def read_svhn_mat(data: bytes, what: object) -> tuple[np.ndarray, np.ndarray]:
 
 def read_npz(path: Path, names: Sequence[str]) -> list[np.ndarray]:
     """The named arrays of an npz file; one that needs pickle is refused."""
+    with reading(path), zipfile.ZipFile(path) as archive:
+        for name in names:
+            if f"{name}.npy" in archive.namelist():
+                _check_header(archive, f"{name}.npy", path)
     with reading(path), np.load(path, allow_pickle=False) as content:
         missing = [name for name in names if name not in content]
         if missing:
             raise TaclError(f"{path} lacks {', '.join(missing)}.")
-        return [content[name] for name in names]
+        arrays = [content[name] for name in names]
+    for name, array in zip(names, arrays, strict=True):
+        if not array.ndim:
+            raise TaclError(f"{path} holds a single number as {name}, not a list.")
+    return arrays
+
+
+def _check_header(archive: zipfile.ZipFile, name: str, path: Path) -> None:
+    """Refuse an array whose header claims more than there is: NumPy would reserve the memory first."""
+    size = archive.getinfo(name).file_size
+    with archive.open(name) as file:
+        version = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = header(file)
+        if math.prod(shape) * dtype.itemsize > size or size > LARGEST:
+            raise (
+                _too_large(f"{name} of {path}")
+                if size > LARGEST
+                else TaclError(f"{name} of {path} claims {math.prod(shape):,} values, but holds {size:,} bytes.")
+            )

@@ -62,9 +62,13 @@ def _users_folder(folder: str | os.PathLike | None) -> Path | None:
     chosen = folder or os.environ.get("TACL_DATA")
     if not chosen:
         return None
-    place = Path(chosen).expanduser()
-    if not place.is_dir():
-        origin = "given as folder" if folder else "named in TACL_DATA"
+    origin = "given as folder" if folder else "named in TACL_DATA"
+    try:
+        place = Path(chosen).expanduser()
+        there = place.is_dir()
+    except (OSError, RuntimeError, ValueError, TypeError):  # a name too long, a user who is not known, no name at all
+        place, there = chosen, False
+    if not there:
         raise TaclError(f"the data folder {place}, {origin}, does not exist or is not a folder.")
     return place
 

@@ -1,13 +1,19 @@
 """Markdown that is generated: tables, and blocks of the README (``<!-- name -->`` … ``<!-- /name -->``)."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from tacl_lib.errors import TaclError
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence]) -> str:
-    """A table with a line of heads."""
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in [heads, ["---"] * len(heads), *rows])
+    """A table with a line of heads. Cells may break lines with `<br>`; no other tag comes through."""
+    return "\n".join("| " + " | ".join(map(without_tags, row)) + " |" for row in [heads, ["---"] * len(heads), *rows])
+
+
+def without_tags(text: object) -> str:
+    """Text whose tags, but for `<br>`, are shown and not obeyed: some of it comes from files of others."""
+    return re.sub(r"<(?!br>)", "&lt;", str(text))
 
 
 def block(text: str, name: str) -> str:

@@ -17,7 +17,7 @@ from tacl_lib.paper.calibration import (
     ranking,
     results_of,
 )
-from tacl_lib.paper.markdown import markdown_table
+from tacl_lib.paper.markdown import markdown_table, without_tags
 from tacl_lib.paper.memory_claims import Study as MemoryStudy
 from tacl_lib.runs.grid import all_jobs, study_jobs
 from tacl_lib.runs.profiles import PAPER_DATASETS, PROFILES
@@ -38,7 +38,7 @@ def tried(store: Store) -> Iterator[str]:
         yield f"**{study.title}** (`{name}`, seeds {', '.join(map(str, study.seeds))})"
         if len(table) > 1:
             errors = table.set_index("alternative")["total_error"]
-            if errors.idxmin() != AS_RUN.title:
+            if AS_RUN.title in errors and errors.idxmin() != AS_RUN.title:
                 better.append(f"{errors.idxmin()} (`{name}`: {errors.min():.3f} instead of {errors[AS_RUN.title]:.3f})")
             shown = table.assign(by_seed=[", ".join(f"{error:.3f}" for error in seeds) for seeds in table["by_seed"]])
             heads = [{"by_seed": "total error of single seeds"}.get(name, name.replace("_", " ")) for name in shown]
@@ -90,9 +90,10 @@ def others(store: Store) -> str:
 def made(records: Sequence[Record]) -> str:
     """When and by which commit, on what."""
     days = sorted({record.info.get("finished", "")[:10] or "date not recorded" for record in records})
-    commits = sorted({record.info["commit"] for record in records})
-    machines = sorted({f"{record.info['machine']}, {record.info['device']}" for record in records})
-    return f"{' and '.join(days)}, commit {' and '.join(commits)}, {' and '.join(machines)}"
+    commits = sorted({record.info.get("commit", "not recorded") for record in records})
+    wheres = [[record.info.get(name, f"{name} not recorded") for name in ("machine", "device")] for record in records]
+    machines = sorted({", ".join(where) for where in wheres})
+    return without_tags(f"{' and '.join(days)}, commit {' and '.join(commits)}, {' and '.join(machines)}")
 
 
 def touched(store: Store) -> set[tuple]:

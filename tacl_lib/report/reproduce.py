@@ -14,7 +14,9 @@ import argparse
 import json
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -28,10 +30,10 @@ from tqdm.auto import tqdm
 from tacl_lib.core.tasks import checked_seeds
 from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError, unknown_name
-from tacl_lib.files import write_whole
+from tacl_lib.files import sweep, writable, write_whole
 from tacl_lib.report.page import Times, write_report
+from tacl_lib.runs.cluster import count_workers, workers
 from tacl_lib.runs.cost import seconds
-from tacl_lib.runs.execution import count_workers, workers
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_dataset
 from tacl_lib.runs.profiles import METHODS, PROFILES, Profile, profile_named
 from tacl_lib.runs.status import status_table
@@ -73,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--status", action="store_true", help="only show which runs are done, running and missing")
     options = parser.parse_args(arguments)
     try:
+        _terminate_as_interrupt()
         profile = profile_named(options.profile, options.seeds)
         chosen = (tuple(options.methods or METHODS), checked_seeds(profile.seeds))
         names = tuple(options.datasets or profile.datasets)
@@ -82,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.status:
             print(status_table(all_jobs(profile, names, *chosen), Store(options.results)))
             return
+        for folder in (options.results, options.build, options.figures):
+            writable(folder)
         plan = make_plan(profile, names, *chosen)
         build, figures = (folder.absolute() / profile.name for folder in (options.build, options.figures))
         reproduce(plan, options.results.absolute(), build, figures, options.cluster)
@@ -89,6 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"reproduce: {error}")
     except KeyboardInterrupt:
         sys.exit("reproduce: stopped; what is finished is stored, and the same command goes on from here.")
+
+
+def _terminate_as_interrupt() -> None:
+    """SIGTERM, of a batch system or a service, ends a reproduction as Ctrl-C does."""
+    if threading.current_thread() is threading.main_thread():  # elsewhere Python forbids it
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def make_plan(profile: Profile, datasets: Sequence[str], methods: tuple[str, ...], seeds: tuple[int, ...]) -> Plan:
@@ -117,6 +128,8 @@ def reproduce(plan: Plan, results: Path, build: Path, figures: Path, cluster: st
         "seeds": list(plan.seeds),
         "results": str(results),
     }
+    for folder in (build, figures):
+        sweep(folder)
     write_whole(build / "plan.json", lambda part: part.write_text(json.dumps(common | {"missing": plan.missing})))
     with workers(cluster) as address:
         times.workers = count_workers(address)

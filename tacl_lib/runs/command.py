@@ -7,6 +7,7 @@ One parquet file per seed goes to ``--out``; a run that was stopped goes on wher
 import argparse
 import ast
 import dataclasses
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from tacl_lib.core.metrics import summary
 from tacl_lib.errors import TaclError
+from tacl_lib.files import writable
 from tacl_lib.runs import RunSpec, run
 from tacl_lib.runs.spec import DEFAULT_SEEDS
 
@@ -35,8 +37,12 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(given["hidden"], int):
             given["hidden"] = (given["hidden"],)
         spec = RunSpec(**given, learner_settings=dict(pairs))
-        stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *settings, spec.name()])
+        stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *settings])
+        # Settings become a part of the names of files: no folder, and not too long for a disk.
+        stem = re.sub(r"[^\w.=-]", "_", stem)[:150] + f"-{spec.name()}"
         checkpoint = None if out is None else out / f"{stem}.checkpoint"
+        if out is not None:
+            writable(out)
 
         def deliver(records):
             for record in records if out is not None else ():
@@ -45,6 +51,8 @@ def main(arguments: list[str] | None = None) -> None:
         records = run(spec, seeds, checkpoint=checkpoint, deliver=deliver)
     except TaclError as error:
         sys.exit(f"tacl: {error}")
+    except (KeyboardInterrupt, SystemExit):
+        sys.exit("tacl: stopped; " + ("the same command goes on from here." if out else "nothing was stored."))
     results = [summary(record.accuracy, record.seen) for record in records]
     for name in results[0]:
         values = [result[name] for result in results]
@@ -64,7 +72,7 @@ def _value(text: object) -> object:
     """Numbers, tuples, True, False and None as such; anything else is a word."""
     try:
         return ast.literal_eval(text) if isinstance(text, str) else text
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two: brackets without end
         return text
 
 

@@ -1,37 +1,43 @@
-"""Where jobs are executed: on this machine's cores or GPUs, or on any Dask cluster.
+"""Executing jobs: each once, whatever is killed, stopped or slow on the way.
 
-A job may be killed at any moment: it goes on from its checkpoint, here or on another worker. Two
-reproductions that share a folder do not repeat each other's work: a lock per job (a spec and its seeds) makes one wait.
+A job may be killed at any moment: it goes on from its checkpoint, here or on another worker. Processes that share a
+folder do not repeat each other's work: a lock per run (a spec and a seed) makes one wait for the other.
 """
 
-import os
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import torch
-from distributed import Client, Nanny, Scheduler, SpecCluster, as_completed
-from filelock import FileLock
+from distributed import Client, as_completed
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
+from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import run
+from tacl_lib.runs.cluster import connected, workers
 from tacl_lib.runs.cost import seconds
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
 
-LOOPBACK = "127.0.0.1"  #: where scheduler, nannies and workers on this machine listen: nobody outside can reach them
+#: How often in a row all jobs that are left may be lost before it is not their workers' but their own fault.
+VAIN_ROUNDS = 3
+GOES_ON = "What is finished is stored; the same command goes on from here."
 
 
 def do(job: Job, folder: Path | str, progress: bool = False) -> None:
     """Execute a job unless its results are there already, and put them into the store."""
     store = Store(folder)
-    checkpoint = store.checkpoint(job.spec, job.seeds)
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(checkpoint.with_suffix(".lock")):
+    if not store.missing(job.spec, job.seeds):  # without a lock: the folder may be read-only
+        return
+    with _alone(job, store):
         seeds = store.missing(job.spec, job.seeds)
         if not seeds:
             return
+        store.sweep(job.spec, job.seeds)
+        checkpoint = store.checkpoint(job.spec, job.seeds)
         if checkpoint.exists():  # stopped in the middle of this very stack: finish it as it was begun
             seeds = job.seeds
         else:
@@ -44,41 +50,37 @@ def do(job: Job, folder: Path | str, progress: bool = False) -> None:
 
 
 @contextmanager
-def workers(cluster: str | None = None) -> Iterator[str]:
-    """The address of a Dask scheduler: the given one, or a cluster on this machine for as long as it is needed.
-
-    Here a worker is one process per GPU, or one per core where there is no GPU; each runs one job at a time.
-    """
-    if cluster:
+def _alone(job: Job, store: Store) -> Iterator[None]:
+    """Hold the locks of all runs of a job. In the order of their seeds, so that two jobs never wait for each other."""
+    paths = [store.lock(job.spec, seed) for seed in sorted(job.seeds)]
+    with ExitStack() as held:
         try:
-            Client(cluster, timeout="20s").close()
-        except (OSError, ValueError) as error:
+            paths[0].parent.mkdir(parents=True, exist_ok=True)
+            for path in paths:
+                held.enter_context(_held(FileLock(path), job))
+        except OSError as error:
             raise TaclError(
-                f"no Dask scheduler answers at {cluster} ({error}); start one or leave CLUSTER out."
+                f"the folder {store.folder} cannot be written to ({error.strerror}); choose another one."
             ) from error
-        yield cluster
-        return
-    gpus = torch.cuda.device_count()
-    # One thread a process: the networks are small, so two processes do more than two threads.
-    environments = [{"CUDA_VISIBLE_DEVICES": str(gpu)} for gpu in range(gpus)] or [
-        {"OMP_NUM_THREADS": "1"} for _ in range(_cores())
-    ]
-    specs = {
-        number: {
-            "cls": Nanny,
-            "options": {"nthreads": 1, "env": env, "memory_limit": 0, "silence_logs": "ERROR", "host": LOOPBACK},
-        }
-        for number, env in enumerate(environments)
-    }
-    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "port": 0, "host": LOOPBACK}}
-    with SpecCluster(workers=specs, scheduler=scheduler, silence_logs="ERROR") as local:
-        yield local.scheduler_address
+        yield
+    if not store.missing(job.spec, job.seeds):  # whoever still waits for these locks will find the runs stored
+        for path in paths:
+            with suppress(OSError):
+                path.unlink()
 
 
-def count_workers(cluster: str) -> int:
-    """How many jobs the workers of a scheduler can do at once, at least 1."""
-    with Client(cluster, timeout="20s") as client:
-        return max(1, sum(client.nthreads().values()))
+@contextmanager
+def _held(lock: FileLock, job: Job) -> Iterator[None]:
+    """A lock; that somebody else has it is said."""
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"waiting for another process that runs {job}", file=sys.stderr)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None, progress: bool = True) -> None:
@@ -87,36 +89,79 @@ def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None,
     cluster: address of a Dask scheduler; None starts workers on this machine.
     """
     folder, store = Path(folder).absolute(), Store(folder)
-    waiting = [job for job in jobs if store.missing(job.spec, job.seeds)]
+    # Read, not only looked for: what is damaged is set aside now and done again.
+    waiting = [job for job in jobs if len(store.records(*job)) < len(job.seeds)]
     if not waiting:
         return
     waiting.sort(key=seconds, reverse=True)
-    with workers(cluster) as address, Client(address) as client, _bar(waiting, progress) as bar:
-        # Dask itself gives a job to another worker when its worker dies; an error would only be repeated.
-        futures = {
-            client.submit(do, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}"): job for job in waiting
-        }
-        failed = {}
-        for future in as_completed(futures):
-            job = futures[future]
+    with workers(cluster) as address, _bar(waiting, progress) as bar:
+        failed = _rounds(address, waiting, folder, bar)
+    if failed:
+        job, error = next(iter(failed.items()))
+        raise TaclError(f"{len(failed)} of {len(waiting)} jobs failed, first {job}: {error} {GOES_ON}") from error
+
+
+def _rounds(address: str, jobs: list[Job], folder: Path, bar: tqdm) -> dict[Job, Exception]:
+    """Submit jobs again and again until none is lost on the way; those that failed with their errors.
+
+    A job that was stored, though the message of it was lost, costs nothing the next time.
+    """
+    failed: dict[Job, Exception] = {}
+    vain = number = 0
+    while jobs and not any(map(_concerns_all, failed.values())):
+        with connected(address) as client:
+            errors, lost = _one_round(client, jobs, folder, bar, number)
+        failed |= errors
+        vain = vain + 1 if len(lost) == len(jobs) else 0
+        if vain == VAIN_ROUNDS:
+            return failed | lost
+        jobs, number = list(lost), number + 1
+    return failed
+
+
+def _one_round(
+    client: Client, jobs: list[Job], folder: Path, bar: tqdm, number: int
+) -> tuple[dict[Job, Exception], dict[Job, Exception]]:
+    """Submit each job once. The errors of those that failed, and of those that were lost: cancelled, or their
+    workers killed, or the connection broken. A worker that dies once is no loss: Dask gives its job to another one."""
+    futures = {
+        client.submit(do, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}-{number}", pure=False): job
+        for job in jobs
+    }
+    failed, lost = {}, {}
+    for future in as_completed(futures):
+        job = futures[future]
+        if future.status == "finished":
             bar.update(seconds(job))
-            if future.status != "finished":
-                failed[job] = future.exception() if future.status == "error" else "it was cancelled."
-                if "could not be written" in str(failed[job]):  # a full disk would fail all the others as well
-                    client.cancel(list(futures))
-                    break
-        if failed:
-            job, error = next(iter(failed.items()))
-            raise TaclError(
-                f"{len(failed)} of {len(waiting)} jobs failed, first {job}: {error} What is finished is stored; "
-                "the same command goes on from here."
-            ) from (error if isinstance(error, BaseException) else None)
+            continue
+        error = _error_of(future)
+        if isinstance(error, TaclError) or not _is_loss(error):
+            bar.update(seconds(job))
+            failed[job] = error
+            if _concerns_all(error):
+                client.cancel(list(futures))
+                break
+        else:
+            lost[job] = TaclError("its workers were lost again and again, perhaps for want of memory.")
+    return failed, lost
+
+
+def _error_of(future) -> Exception:
+    if future.status == "error":
+        return future.exception()
+    return CommClosedError("it was cancelled")
+
+
+def _is_loss(error: BaseException) -> bool:
+    """Whether an error says nothing of the job, only of its way to a worker and back."""
+    return isinstance(error, (KilledWorker, CommClosedError))
+
+
+def _concerns_all(error: BaseException) -> bool:
+    """A full disk would fail all the others as well."""
+    return "could not be written" in str(error) or "cannot be written to" in str(error)
 
 
 def _bar(jobs: Sequence[Job], progress: bool) -> tqdm:
     layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} s of estimated work [{elapsed}<{remaining}]"
     return tqdm(total=sum(map(seconds, jobs)), desc="runs", bar_format=layout, disable=not progress)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,10 +8,11 @@ import torch
 from tacl_lib.core.learners import make_learner
 from tacl_lib.core.record import Record
 from tacl_lib.core.streams import Stream
-from tacl_lib.core.tasks import Tasks, make_tasks
+from tacl_lib.core.tasks import Tasks, checked_seeds, make_tasks
 from tacl_lib.core.training import train
 from tacl_lib.data import Dataset, load
 from tacl_lib.engine.mlp import Mlp
+from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec
 
 
@@ -51,7 +52,9 @@ def run(
 
     tested, checkpoint, progress, deliver: see `train`.
     """
-    device = default_device() if device is None else torch.device(device)
+    if not isinstance(spec, RunSpec):
+        raise TaclError(f"run takes a RunSpec such as RunSpec(dataset='digits'), not {type(spec).__name__}.")
+    device, seeds = _device(device), checked_seeds(seeds)
     dataset = load(spec.dataset, progress=progress)
     tasks = tasks_of(spec, dataset, seeds).to(device)
     stream = Stream(
@@ -70,6 +73,16 @@ def run(
     }
     how = {"tested": tested, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
     return train(learner, stream, info=info, **how)
+
+
+def _device(wanted: torch.device | str | None) -> torch.device:
+    """A device that is there."""
+    try:
+        device = default_device() if wanted is None else torch.device(wanted)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        raise TaclError(f"the device {wanted!r} is not available here; use 'cpu' or leave it out.") from error
+    return device
 
 
 def _without_path(source: str) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 
@@ -42,10 +43,12 @@ class RunSpec:
     test_limit: int | None = None
 
     def __post_init__(self):
+        if isinstance(self.hidden, list):
+            object.__setattr__(self, "hidden", tuple(self.hidden))
         for name, value in vars(self).items():
             kind, valid = _KINDS.get(name, _WORD)
             if not valid(value):
-                raise TaclError(f"{name} must be {kind}, not {value!r}.")
+                raise TaclError(f"{name} must be {kind}, not {_shortened(value)}.")
 
     def full(self) -> dict:
         """All settings as plain values, those of the learner included."""
@@ -107,19 +110,47 @@ def _alike(value: object, default: object) -> object:
 
 
 def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST
 
 
-_COUNT = ("a whole number from 1 on", _whole)
-_LIMIT = ("a whole number from 1 on, or None", lambda value: value is None or _whole(value))
+def _plain(value: object) -> bool:
+    """Whether a learner's setting can be stored: a word, a number, True, False, None, or a list of these."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_plain, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, (bool, str)) or (isinstance(value, int) and abs(value) <= LARGEST)
+
+
+def _settings(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(k, str) and _plain(v) for k, v in value.items())
+
+
+def _widths(value: object) -> bool:
+    return isinstance(value, tuple) and all(map(_whole, value)) and sum(value) <= MOST_UNITS
+
+
+def _degrees(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST  # NaN is not
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+LARGEST = 2**31 - 1  #: of a whole number
+MOST_UNITS = 100_000  #: in all hidden layers together
+_COUNT = (f"a whole number from 1 to {LARGEST}", _whole)
+_LIMIT = (f"a whole number from 1 to {LARGEST}, or None", lambda value: value is None or _whole(value))
 _WORD = ("a word", lambda value: isinstance(value, str))
 _KINDS = {
-    "learner_settings": ("a dict", lambda value: isinstance(value, dict)),
-    "hidden": ("a tuple of layer widths such as (200, 200)", lambda v: isinstance(v, tuple) and all(map(_whole, v))),
+    "learner_settings": ("a dict of names and words, finite numbers, True, False or None", _settings),
+    "hidden": (f"a tuple of layer widths such as (200, 200), {MOST_UNITS:,} units at most", _widths),
     "batch_size": _COUNT,
     "epochs": _COUNT,
     "task_count": _COUNT,
-    "degrees_per_task": ("a number", lambda value: isinstance(value, (int, float)) and not isinstance(value, bool)),
+    "degrees_per_task": ("a finite number", _degrees),
     "train_limit": _LIMIT,
     "test_limit": _LIMIT,
 }

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
@@ -16,15 +17,22 @@ def state_of(job: Job, store: Store) -> str:
     """done, running (somebody holds its lock), begun (a checkpoint waits) or missing."""
     if not store.missing(job.spec, job.seeds):
         return "done"
-    checkpoint = store.checkpoint(job.spec, job.seeds)
-    lock = checkpoint.with_suffix(".lock")
-    if lock.exists():
-        try:
-            with FileLock(lock, timeout=0):
-                pass
-        except Timeout:
-            return "running"
-    return "begun" if checkpoint.exists() else "missing"
+    if any(_held(store.lock(job.spec, seed)) for seed in job.seeds):
+        return "running"
+    return "begun" if store.checkpoint(job.spec, job.seeds).exists() else "missing"
+
+
+def _held(lock: Path) -> bool:
+    """Whether a process holds a lock. In a folder that cannot be written to nobody does."""
+    if not lock.exists():
+        return False
+    try:
+        with FileLock(lock, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:
+        return False
 
 
 def status_table(jobs: Sequence[Job], store: Store) -> str:

@@ -1,8 +1,8 @@
 """The store: one file per finished run, found by the hash of its spec."""
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +10,7 @@ import pandas as pd
 from tacl_lib import names
 from tacl_lib.core.metrics import summary
 from tacl_lib.core.record import DamagedFile, Record, read_about, read_record
+from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec, spec_from
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ class Store:
 
     def __bool__(self) -> bool:
         """Whether it holds any run."""
-        return next(self.folder.glob("*-*.parquet"), None) is not None
+        return any(_RECORD.fullmatch(path.name) for path in self.folder.glob("*-*.parquet"))
 
     @property
     def is_reference(self) -> bool:
@@ -44,6 +45,18 @@ class Store:
     def checkpoint(self, spec: RunSpec, seeds: Sequence[int]) -> Path:
         """Where the unfinished stack of these seeds keeps its state."""
         return self.folder / "unfinished" / f"{spec.name()}-{'_'.join(map(str, seeds))}.pt"
+
+    def lock(self, spec: RunSpec, seed: int) -> Path:
+        """Held by the process that makes this run."""
+        return self.folder / "unfinished" / f"{spec.name()}-{seed}.lock"
+
+    def sweep(self, spec: RunSpec, seeds: Sequence[int]) -> None:
+        """Remove half-written files of these runs. Only for who holds their locks: the writers are dead then."""
+        for seed in seeds:
+            for part in self.folder.glob(f".{spec.name()}-{seed}.*.part"):
+                part.unlink(missing_ok=True)
+        for part in self.folder.glob(f"unfinished/.{self.checkpoint(spec, seeds).name}.*.part"):
+            part.unlink(missing_ok=True)
 
     def missing(self, spec: RunSpec, seeds: Sequence[int]) -> list[int]:
         """The seeds of a spec that have no finished run."""
@@ -60,22 +73,32 @@ class Store:
 
     def runs(self) -> Iterator[tuple[RunSpec, Record]]:
         """Every finished run in the store with its spec; those of another result version are left out."""
-        for path in sorted(self.folder.glob("*-*.parquet")):
-            record = None if path.name.endswith(".events.parquet") else _read(path)
-            if record is not None:
-                spec = spec_from(record.info["spec"])
-                if path == self.path(spec, record.seed):
-                    yield spec, record
+        for path in self._files():
+            record = _read(path)
+            spec = _spec_of(path, record and record.info)
+            if spec is not None and path == self.path(spec, record.seed):
+                yield spec, record
 
     def descriptions(self) -> Iterator[tuple[RunSpec, int, dict]]:
         """Spec, seed and circumstances of every finished run, without reading its numbers."""
-        for path in sorted(self.folder.glob("*-*.parquet")):
-            about = None if path.name.endswith(".events.parquet") else _read(path, read_about)
-            if about is not None:
-                seed, info = about
-                spec = spec_from(info["spec"])
-                if path == self.path(spec, seed):
-                    yield spec, seed, info
+        for path in self._files():
+            seed, info = _read(path, read_about) or (None, None)
+            spec = _spec_of(path, info)
+            if spec is not None and path == self.path(spec, seed):
+                yield spec, seed, info
+
+    def _files(self) -> list[Path]:
+        """The records in the folder. Files that no run has written are left alone, and named once."""
+        found, foreign = [], []
+        for path in sorted(self.folder.glob("*.parquet")):
+            if _RECORD.fullmatch(path.name):
+                found.append(path)
+            elif not path.name.endswith(".events.parquet") and path not in _NAMED:
+                foreign.append(path.name)
+                _NAMED.add(path)
+        if foreign:
+            warnings.warn(f"no runs of the kit, left alone in {self.folder}: {', '.join(foreign)}.", stacklevel=3)
+        return found
 
     def catalogue(self) -> dict[RunSpec, list[int]]:
         """The seeds of each spec that has finished runs."""
@@ -138,6 +161,9 @@ class ReadOnce(Store):
         return self._known[path]
 
 
+#: The name of a file of a run: the hash of its spec, and its seed.
+_RECORD = re.compile(r"[0-9a-f]{16}-\d+\.parquet")
+_NAMED: set[Path] = set()  # foreign files that were spoken of
 METRICS = tuple(names.METRICS)
 
 
@@ -148,7 +174,26 @@ def _read(path: Path, reader: Callable = read_record):
     try:
         return reader(path)
     except DamagedFile as error:
-        with suppress(OSError):  # somebody else was faster, or the folder is read-only
-            path.replace(path.with_suffix(".damaged"))
-        warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=3)
+        _set_aside(path, error)
         return None
+
+
+def _spec_of(path: Path, info: dict | None) -> RunSpec | None:
+    """The spec in the circumstances of a run; None where there are none, or where they describe no run."""
+    if info is None:
+        return None
+    try:
+        return spec_from(info["spec"])
+    except (TaclError, LookupError, TypeError, AttributeError, ValueError) as error:
+        _set_aside(path, DamagedFile(path, f"it does not say of which run it is: {type(error).__name__}"))
+        return None
+
+
+def _set_aside(path: Path, error: DamagedFile) -> None:
+    try:
+        path.replace(path.with_suffix(".damaged"))
+        warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=5)
+    except FileNotFoundError:  # somebody else was faster
+        warnings.warn(f"{error} It will be run again.", stacklevel=5)
+    except OSError:
+        warnings.warn(f"{error} It is left out; it could not be set aside, as the folder is read-only.", stacklevel=5)

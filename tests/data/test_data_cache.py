@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from data_tools import WHOLE, assert_tiny_mnist, fake_source, found, idx_files, left_in, own_room, put  # noqa: F401 (fixtures)
 
 from tacl_lib.data import cache, load, loading
+from tacl_lib.data.catalog import CATALOG
 from tacl_lib.errors import TaclError
 
 # the cache, whole and damaged
@@ -97,6 +99,56 @@ def test_a_pickle_in_the_cache_is_not_run_even_if_its_checksum_fits(fake, room, 
     (room / "mnist.arrays").write_bytes(evil)
     story = json.loads((room / "mnist.json").read_text()) | {"sha256": hashlib.sha256(evil).hexdigest()}
     (room / "mnist.json").write_text(json.dumps(story))
+    with pytest.warns(UserWarning, match="damaged"):
+        assert_tiny_mnist(load("mnist"))
+
+
+def test_a_copy_whose_own_record_vouches_for_it_is_not_believed(fake, room):
+    """Whoever can write the arrays can write the record as well."""
+    load("mnist")
+    other = replace(cache.read("mnist"), source="web", verified="md5 of the four files, as published")
+    other.train_images[0, 0, 0] ^= 1
+    with cache.writing("mnist") as slot:
+        slot.write(other)
+    assert cache.read("mnist") is None
+    with pytest.warns(UserWarning, match="damaged"):
+        assert_tiny_mnist(load("mnist"))
+    assert len(fake.calls) == 2
+
+
+def test_a_copy_that_the_kit_does_not_know_says_so(fake):
+    """Of some forms nobody has published a digest."""
+    assert load("fashion_mnist").verified == "by hand"
+    assert load("fashion_mnist").verified == cache.UNKNOWN_COPY
+    assert len(fake.calls) == 1
+
+
+def test_a_known_copy_may_not_hide_what_is_to_be_noted(fake, monkeypatch):
+    load("mnist")
+    (digest,) = CATALOG["mnist"].pixels
+    monkeypatch.setitem(CATALOG, "mnist", replace(CATALOG["mnist"], pixels={digest: "made again"}))
+    assert cache.read("mnist") is None
+
+
+@pytest.mark.parametrize("value", ["~nobody-is-called-so/cache", "x" * 300, "/proc/no/folder"])
+def test_an_odd_cache_folder_is_one_sentence(fake, monkeypatch, value):
+    monkeypatch.setenv("TACL_CACHE", value)
+    with pytest.raises(TaclError, match="cache folder") as caught:
+        load("mnist")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["~nobody-is-called-so/data", "x" * 300, "/proc/no/folder"])
+def test_an_odd_data_folder_is_one_sentence(fake, monkeypatch, value):
+    monkeypatch.setenv("TACL_DATA", value)
+    with pytest.raises(TaclError, match=r"data folder .* named in TACL_DATA, does not exist") as caught:
+        load("mnist")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_nested_without_end_is_damage(fake, room):
+    load("mnist")
+    (room / "mnist.json").write_text("[" * 100_000)
     with pytest.warns(UserWarning, match="damaged"):
         assert_tiny_mnist(load("mnist"))
 
@@ -202,6 +254,9 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from data_tools import found
 from tacl_lib.data import cache, load, loading
+from dataclasses import replace
+from tacl_lib.data.catalog import CATALOG
+CATALOG["mnist"] = replace(CATALOG["mnist"], only_these=False)  # tiny images that the kit does not know
 trace = Path({trace!r})
 """
 

@@ -6,6 +6,8 @@ import json
 import os
 import pickle
 import tarfile
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -288,3 +290,59 @@ def test_every_seventh_picture_is_a_test_picture():
     assert test[0].ravel().tolist() == list(range(6, 70, 7))
     assert set(test[1]) == set(range(10))
     assert len(train[0]) == 60
+
+
+# --- claims that no dataset makes ---
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Limits that a test can reach."""
+    monkeypatch.setattr(formats, "LARGEST", 1 << 16)
+    return 1 << 16
+
+
+def test_a_gzip_bomb_is_refused_before_it_is_unpacked(tmp_path, small):
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(1 << 26)))
+    tracemalloc.start()
+    with pytest.raises(TaclError, match=r"bomb\.gz holds more than"):
+        formats.file_bytes(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_member_that_unpacks_to_more_than_a_dataset_is_refused(tmp_path, small, wanted):
+    """Also when it only stands in the way of the one that is wanted."""
+    path = tmp_path / "a.tgz"
+    tgz(path, {"p/a" if wanted else "p/other": bytes(1 << 24), "p/z": b"x"})
+    with pytest.raises(TaclError, match="holds more than"):
+        formats.tar_members(path, ["p/a"], progress=False)
+
+
+def npy(shape, content=b"\x01" * 8):
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + content
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"), [("(1099511627776,)", "claims 1,099,511,627,776 values"), ("()", "a single number as y")]
+)
+def test_an_npz_that_claims_a_terabyte_or_holds_a_number_is_refused(tmp_path, shape, words):
+    path = tmp_path / "odd.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", npy("(8,)"))
+        archive.writestr("y.npy", npy(shape))
+    with pytest.raises(TaclError, match=words):
+        formats.read_npz(path, ("x", "y"))
+
+
+def test_a_picture_that_claims_to_be_huge_is_refused(small):
+    with pytest.raises(TaclError, match="holds more than"):
+        formats.read_sprite(png(np.zeros((64, 1024, 3), np.uint8)), "huge.png")
+
+
+def test_a_list_nested_without_end_is_refused():
+    with pytest.raises(TaclError, match="cannot be read"):
+        formats.read_label_list(b"[" * 100_000, "labels")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacl_lib.data import loading
+from tacl_lib.data import Dataset, cache, loading
 from tacl_lib.data.catalog import CATALOG, IDX_FILES
 from tacl_lib.data.forms import Found
 from tacl_lib.errors import TaclError
@@ -71,7 +71,8 @@ def own_room(tmp_path, monkeypatch):
     tiny = {"train": TRAIN, "test": TEST, "train_classes": (3,) * 10, "test_classes": (1,) * 10}
     md5 = {name: hashlib.md5(content).hexdigest() for name, content in idx_files().items()}
     for name, spec in list(CATALOG.items()):
-        own = {"md5": md5} if name == "mnist" else {"channel_means": (), "md5": {}}
+        own = {"md5": md5} if name == "mnist" else {"channel_means": (), "md5": {}, "only_these": False}
+        own["pixels"] = {cache.pixels(Dataset(name, *found()[:4])): ""} if name == "mnist" else {}
         monkeypatch.setitem(CATALOG, name, replace(spec, **tiny, **own))
     monkeypatch.setattr(loading, "_own", {})
     return place

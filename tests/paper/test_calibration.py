@@ -193,6 +193,17 @@ def test_a_reading_that_fits_better_is_told_with_what_it_was_judged_on(tmp_path,
     assert "Judged on: MNIST class (disjoint, SGD). Not run: nearest." in text
 
 
+def test_a_store_without_the_profiles_own_runs_is_told_of_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(readings, "STUDIES", {"small": STUDY})
+    store = Store(tmp_path)
+    for alternative, difference in zip(STUDY.alternatives[1:], (0.02, -0.03), strict=True):
+        stored(store, STUDY, alternative, STUDY.columns[1], difference)
+    text = "\n".join(readings.tried(store))
+    assert "He" in text
+    assert "Not run: as in the profile" in text
+    assert "instead of" not in text
+
+
 def test_cells_that_no_other_reading_was_run_on_are_counted_apart(tmp_path):
     store, (by_class, rotation) = Store(tmp_path), STUDY.columns
     stored(store, STUDY, AS_RUN, by_class, 0.0)

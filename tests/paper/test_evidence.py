@@ -1,5 +1,8 @@
 """The page of evidence and the part of the report that holds it, from small stores of made-up runs."""
 
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +12,9 @@ from tacl_lib.core.record import Record
 from tacl_lib.paper import evidence, make_cells
 from tacl_lib.paper.calibration import AS_RUN, FORMER_TA_AGEM
 from tacl_lib.paper.evidence import page
+from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.paper.paper_runs import Evidence
+from tacl_lib.paper.readings import made
 from tacl_lib.report import page as report
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
@@ -151,3 +156,15 @@ def test_the_papers_profile_reports_on_the_users_own_runs(store):
 def test_the_summary_counts_what_deviates():
     assert "cells that deviate" in report._summary(make_cells(runs_like_paper(shift=0.05)), None, {})
     assert "cells that deviate" not in report._summary(make_cells(runs_like_paper()), None, {})
+
+
+def test_what_a_file_says_is_shown_and_not_obeyed():
+    """The page becomes a part of the report, where a script would run."""
+    bad = "<script>alert(1)</script>"
+    info = {"finished": "2030", "commit": bad, "machine": f"<img src=x onerror={bad}>", "device": bad}
+    said = made([SimpleNamespace(info=info)])
+    table = markdown_table(["a"], [[bad], ["1<br>2"], [said]])
+    for text in (said, table):
+        assert not re.search(r"<(?!br>)", text)
+        assert "&lt;script>alert(1)" in text
+    assert "1<br>2" in table

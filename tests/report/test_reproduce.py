@@ -346,6 +346,8 @@ def test_no_study_is_run_where_none_is_planned(monkeypatch, tmp_path):
         (["--datasets", "mnits", "digits"], "unknown dataset 'mnits'; choose one of"),
         (["--seeds", "0", "0"], "seeds must be distinct"),
         (["--seeds", "-1"], "seeds must be distinct whole numbers from 0 on"),
+        (["--results", "x" * 300], "cannot be written to: the name is too long"),
+        (["--build", "/dev/null/build"], "cannot be written to: a part of the path is a file"),
         (["--status", "--profile", "huge"], "unknown profile 'huge'"),
         (["--status", "--methods", "sdg"], "unknown method 'sdg'"),
         (["--status", "--datasets", "mnits"], "unknown dataset 'mnits'"),
@@ -354,7 +356,7 @@ def test_no_study_is_run_where_none_is_planned(monkeypatch, tmp_path):
 )
 def test_bad_input_is_one_sentence_before_anything_is_run(wrong, expected, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reproduce, "reproduce", lambda *_: pytest.fail("it was begun"))
-    folders = ["--results", str(tmp_path / "results"), "--build", str(tmp_path / "build")]
+    folders = [f"--{name}={tmp_path / name}" for name in ("results", "build") if f"--{name}" not in wrong]
     profile = [] if "--profile" in wrong else ["--profile", "smoke"]
     with pytest.raises(SystemExit) as ended:
         reproduce.main([*profile, *wrong, *folders])
@@ -372,8 +374,20 @@ def test_bad_input_ends_with_code_1(environment):
     assert done.stderr == "reproduce: unknown profile 'huge'; choose one of: smoke, quick, paper.\n"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_answered_with_a_sentence(number, monkeypatch, tmp_path):
+    monkeypatch.setattr(reproduce, "reproduce", lambda *_: signal.raise_signal(number))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit, match=r"^reproduce: stopped; what is finished is stored, .* from here\.$"):
+            reproduce.main([*CHOICE, *(f"--{name}={tmp_path / name}" for name in ("results", "build", "figures"))])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
-def test_ctrl_c_ends_all_of_it(tmp_path, environment):
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_ctrl_c_ends_all_of_it(number, tmp_path, environment):
     """Kernels are in sessions of their own: they must not outlive what started them."""
     started = Started(tmp_path, environment)
     end = time.monotonic() + PATIENCE
@@ -384,7 +398,7 @@ def test_ctrl_c_ends_all_of_it(tmp_path, environment):
         kernels = [child for child in children if any("ipykernel" in word for word in _command(child))]
     assert len(kernels) >= 2, started.said()
     others = psutil.Process(started.process.pid).children(recursive=True)
-    started.process.send_signal(signal.SIGINT)
+    started.process.send_signal(number)
     assert started.process.wait(PATIENCE) == 1
     assert "stopped; what is finished is stored" in started.said()
     assert "Traceback" not in started.said()

@@ -12,14 +12,16 @@ import time
 from dataclasses import replace
 from functools import partial
 
+import dask
 import distributed
 import pytest
+from filelock import FileLock
 from small_runs import PLAIN, SEEDS, TINY, assert_same
 
 from tacl_lib.core import training
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import execution, run
-from tacl_lib.runs.execution import do, execute, workers
+from tacl_lib.runs.execution import do, execute
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
 
@@ -46,18 +48,6 @@ def expected():
         return made[key]
 
     return of
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """A cluster on this machine, one for all tests: its workers need seconds to start."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "PYTHONDONTWRITEBYTECODE" in os.environ:  # then every worker would compile all that it imports
-            patch.delenv("PYTHONDONTWRITEBYTECODE")
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("pycache")))
-        patch.setattr(execution, "_cores", lambda: 2)
-        with workers() as found:
-            yield found
 
 
 def until(true, what):
@@ -150,7 +140,7 @@ def test_a_stack_that_was_killed_while_it_delivered_is_finished_as_it_was_begun(
 def noting(path, *arguments, **named):
     """`run`, with a line in a file for each call."""
     with open(path, "a") as file:
-        file.write(f"{arguments[0].name()}\n")
+        file.write(f"{arguments[0].name()} {' '.join(map(str, arguments[1]))}\n")
     return run(*arguments, **named)
 
 
@@ -163,7 +153,7 @@ def test_two_processes_in_one_folder_do_each_job_once(tmp_path, monkeypatch, exp
     for process in both:
         process.join(PATIENCE)
         assert process.exitcode == 0
-    calls = (tmp_path / "calls").read_text().split()
+    calls = [line.split()[0] for line in (tmp_path / "calls").read_text().splitlines()]
     assert sorted(calls) == sorted(job.spec.name() for job in JOBS)
     assert_all_done(JOBS, folder, expected)
 
@@ -258,10 +248,121 @@ def test_a_job_that_fails_is_named_and_the_others_are_done(tmp_path, address, ex
     assert_all_done(JOBS, tmp_path, expected)
 
 
+def test_jobs_are_submitted_again_when_the_connection_to_the_scheduler_breaks(tmp_path, address, monkeypatch, expected):
+    """As on a machine that is too busy to answer: Dask then calls all jobs of the client cancelled."""
+    rounds = []
+
+    def cut(dask_scheduler):
+        for comm in dask_scheduler.client_comms.values():
+            comm.abort()
+
+    def cut_once(futures):
+        rounds.append(len(futures))
+        if len(rounds) == 1:
+            with contextlib.suppress(Exception), distributed.Client(address) as client:  # its own comm is cut as well
+                client.run_on_scheduler(cut)
+        return distributed.as_completed(futures)
+
+    monkeypatch.setattr(execution, "as_completed", cut_once)
+    execute(JOBS, tmp_path, cluster=address, progress=False)
+    assert rounds[0] == len(JOBS)
+    assert len(rounds) > 1
+    assert_all_done(JOBS, tmp_path, expected)
+
+
+def test_jobs_that_are_lost_each_time_are_given_up_in_one_sentence(tmp_path, address, monkeypatch):
+    rounds = []
+
+    def all_lost(client, jobs, folder, bar, number):
+        rounds.append(list(jobs))
+        return {}, {job: TaclError("lost.") for job in jobs}
+
+    monkeypatch.setattr(execution, "_one_round", all_lost)
+    with pytest.raises(TaclError, match=r"^4 of 4 jobs failed, first .* lost\. .* goes on from here\.$"):
+        execute(JOBS, tmp_path, cluster=address, progress=False)
+    assert len(rounds) == execution.VAIN_ROUNDS
+    assert all(sorted(map(str, jobs)) == sorted(map(str, JOBS)) for jobs in rounds)
+
+
+@pytest.mark.slow
+def test_a_job_that_kills_its_workers_is_named_and_the_others_are_done(tmp_path, address, monkeypatch, expected):
+    deadly, original = JOBS[2], execution.do
+
+    def kill_or_do(job, folder):
+        if job == deadly:
+            os._exit(1)
+        original(job, folder)
+
+    monkeypatch.setattr(execution, "do", kill_or_do)
+    with distributed.Client(address) as client:  # a worker needs seconds to start again: one death a round is enough
+        client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
+    with pytest.raises(TaclError, match=r"1 of 4 jobs failed.*its workers were lost again and again") as caught:
+        execute(JOBS, tmp_path, cluster=address, progress=False)
+    assert str(deadly) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    with distributed.Client(address) as client:
+        client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3))
+    assert_all_done([job for job in JOBS if job != deadly], tmp_path, expected)
+
+
+# --- locks ---
+
+
+def test_waiting_for_another_process_is_said(tmp_path, capfd, expected):
+    job, store = JOBS[0], Store(tmp_path)
+    store.folder.mkdir(exist_ok=True)
+    lock = store.lock(job.spec, job.seeds[1])
+    lock.parent.mkdir()
+    with FileLock(lock):
+        waiter = FORK.Process(target=do, args=(job, tmp_path))
+        waiter.start()
+        said = []
+        until(lambda: said.append(capfd.readouterr().err) or "waiting for another process" in "".join(said), "a word")
+        assert str(job) in "".join(said)
+    waiter.join(PATIENCE)
+    assert waiter.exitcode == 0
+    assert_all_done([job], tmp_path, expected)
+
+
+def test_jobs_that_share_a_seed_do_not_run_it_twice(tmp_path, monkeypatch):
+    """Their stacks differ, so a lock per stack would let both run it."""
+    monkeypatch.setattr(execution, "run", partial(noting, tmp_path / "calls"))
+    folder, spec = tmp_path / "results", slow(JOBS[1], seconds=1).spec
+    stacks = [(0, 3), (3, 5), (5, 0)]
+    both = [FORK.Process(target=do, args=(Job(spec, seeds), folder)) for seeds in stacks]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    ran = [int(seed) for line in (tmp_path / "calls").read_text().splitlines() for seed in line.split()[1:]]
+    assert sorted(ran) == [0, 3, 5]
+
+
+def test_what_a_dead_process_left_half_written_is_swept(tmp_path, expected):
+    job, store = JOBS[0], Store(tmp_path)
+    left = [
+        tmp_path / f".{job.spec.name()}-0.parquet.0123.part",
+        tmp_path / f".{job.spec.name()}-3.events.parquet.0123.part",
+        tmp_path / "unfinished" / f".{store.checkpoint(*job).name}.0123.part",
+    ]
+    other = tmp_path / f".{PLAIN.name()}-0.parquet.0123.part"  # somebody may be writing it
+    (tmp_path / "unfinished").mkdir()
+    for path in [*left, other]:
+        path.write_bytes(b"half")
+    do(job, tmp_path)
+    assert [path.name for path in tmp_path.rglob("*.part")] == [other.name]
+    assert not list(tmp_path.rglob("*.lock"))
+    other.unlink()
+    assert_all_done([job], tmp_path, expected)
+
+
 @pytest.mark.parametrize("nowhere", ["tcp://127.0.0.1:9", "no address", "ftp://127.0.0.1:9"])
 def test_an_address_where_nobody_answers_is_one_sentence(tmp_path, monkeypatch, nowhere):
-    monkeypatch.setattr(execution, "Client", lambda address, timeout: distributed.Client(address, timeout="1s"))
-    with pytest.raises(TaclError, match=r"no Dask scheduler answers at .*leave CLUSTER out") as caught:
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(TaclError, match=r"no Dask scheduler answers at .*leave CLUSTER out") as caught,
+    ):
         execute(JOBS[:1], tmp_path, cluster=nowhere, progress=False)
     assert nowhere in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -1,26 +1,35 @@
 """The store of finished runs, and the table that shows what there is."""
 
+import hashlib
+import json
 import multiprocessing
+import os
+import random
+import shutil
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
 from small_runs import PLAIN, SEEDS, TINY, assert_same
 
 from tacl_lib.core import record as record_room
 from tacl_lib.core.learners import LEARNERS
+from tacl_lib.core.record import read_about, read_record
 from tacl_lib.core.training import _Training
 from tacl_lib.errors import TaclError
-from tacl_lib.runs import execution, run
+from tacl_lib.runs import cluster, run
 from tacl_lib.runs.execution import do, execute
 from tacl_lib.runs.grid import Job, all_jobs, study_jobs, table_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.status import SIGNS, state_of, status_table
-from tacl_lib.runs.store import METRICS, ReadOnce, Store
+from tacl_lib.runs.store import METRICS, REFERENCE, ReadOnce, Store
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +145,7 @@ def test_what_was_damaged_is_done_again_and_only_that(store, records, monkeypatc
     with pytest.warns(UserWarning, match="is damaged"):
         store.read(TINY, 0)
     untouched = store.path(TINY, 3).stat().st_mtime_ns
-    monkeypatch.setattr(execution, "_cores", lambda: 1)
+    monkeypatch.setattr(cluster, "_cores", lambda: 1)
     execute([Job(TINY, SEEDS)], store.folder, progress=False)
     for record in records:
         assert_same(store.read(TINY, record.seed), record)
@@ -161,6 +170,162 @@ def test_what_was_half_written_is_not_taken_for_a_result(store):
     path.rename(path.with_name(f".{path.name}.0123.part"))
     assert [record.seed for _, record in store.runs()] == [3]
     assert store.missing(TINY, SEEDS) == [0]
+
+
+# --- what does not belong into a store, or cannot be changed ---
+
+
+def described(path, change):
+    """A record whose description was changed by somebody who knows how to give it a digest."""
+    table = pq.read_table(path)
+    about = json.loads(table.schema.metadata[b"tacl"])
+    change(about)
+    text = json.dumps(about).encode()
+    metadata = table.schema.metadata | {b"tacl": text, b"tacl-sha256": hashlib.sha256(text).hexdigest().encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+ODD = {
+    "info is null": lambda about: about.update(info=None),
+    "info is a list": lambda about: about.update(info=[1]),
+    "no info": lambda about: about.pop("info"),
+    "no spec": lambda about: about["info"].pop("spec"),
+    "spec is a word": lambda about: about["info"].update(spec="ta_agem"),
+    "spec with odd types": lambda about: about["info"]["spec"].update(epochs="many"),
+    "spec with a width of None": lambda about: about["info"]["spec"].update(hidden=None),
+    "seed in words": lambda about: about.update(seed="zero"),
+    "seed below 0": lambda about: about.update(seed=-1),
+    "seed is true": lambda about: about.update(seed=True),
+}
+ODD_NUMBERS = {
+    "diverged in words": lambda about: about.update(diverged_at="late"),
+    "other numbers": lambda about: about.update(digest="0" * 64),
+    "geometry of two": lambda about: about.update(geometry=[1, 3]),
+    "geometry of words": lambda about: about.update(geometry=["a", "b", "c"]),
+    "geometry too small": lambda about: about.update(geometry=[1, 1, 1]),
+    "no geometry": lambda about: about.pop("geometry"),
+}
+
+
+@pytest.mark.parametrize("change", [*ODD.values(), *ODD_NUMBERS.values()], ids=[*ODD, *ODD_NUMBERS])
+def test_an_odd_record_is_named_set_aside_and_does_not_hide_the_others(store, change):
+    path = store.path(TINY, 0)
+    described(path, change)
+    with pytest.warns(UserWarning, match=r"is damaged .* was set aside and will be run again") as caught:
+        assert [record.seed for _, record in store.runs()] == [3]
+    assert len(caught) == 1
+    assert path.with_suffix(".damaged").exists()
+    assert store.missing(TINY, SEEDS) == [0]
+
+
+@pytest.mark.parametrize("change", ODD.values(), ids=ODD.keys())
+def test_an_odd_description_does_not_end_a_look_at_the_catalogue(store, change):
+    described(store.path(TINY, 0), change)
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert list(store.catalogue().values()) == [[3]]
+
+
+def test_no_flipped_bit_of_a_result_changes_what_is_read(store, records):
+    """200 bits, one at a time, in a record and in the log of its memory."""
+    path, rng, silent = store.path(TINY, 0), random.Random(2), []
+    for part in (path, path.with_name(f"{path.stem}.events.parquet")):
+        good = part.read_bytes()
+        for bit in rng.sample(range(len(good) * 8), 100):
+            bad = bytearray(good)
+            bad[bit // 8] ^= 1 << bit % 8
+            part.write_bytes(bad)
+            try:
+                found = read_record(path)
+            except TaclError:
+                continue
+            try:
+                assert_same(found, records[0])
+                assert (found.info, found.diverged_at) == (records[0].info, None)
+            except AssertionError:
+                silent.append((part.name, bit))
+        part.write_bytes(good)
+    assert silent == []
+
+
+def test_no_flipped_bit_of_a_stored_run_is_overlooked(tmp_path):
+    """The first runs carry no digest, and must not be touched: the list beside them has their digests."""
+    runs = sorted(path for path in REFERENCE.glob("*.parquet") if not path.name.endswith(".events.parquet"))
+    shutil.copy(REFERENCE / "digests.json", tmp_path)
+    rng = random.Random(1)
+    for path in rng.sample(runs, 20):
+        for log in REFERENCE.glob(f"{path.stem}.events.parquet"):
+            shutil.copy(log, tmp_path)
+        bad = bytearray(path.read_bytes())
+        (tmp_path / path.name).write_bytes(bad)
+        assert read_record(tmp_path / path.name).info["spec"]
+        bit = rng.randrange(len(bad) * 8)
+        bad[bit // 8] ^= 1 << bit % 8
+        (tmp_path / path.name).write_bytes(bad)
+        for reader in (read_record, read_about):
+            with pytest.raises(TaclError, match="is damaged"):
+                reader(tmp_path / path.name)
+
+
+def test_the_list_of_digests_names_each_stored_file_and_fits():
+    listed = json.loads((REFERENCE / "digests.json").read_text())
+    for name, digest in listed.items():
+        assert hashlib.sha256((REFERENCE / name).read_bytes()).hexdigest() == digest, name
+    without = {
+        path.name for path in REFERENCE.glob("*.parquet") if b"tacl-sha256" not in (pq.read_schema(path).metadata or {})
+    }
+    assert without <= listed.keys()
+    assert len(listed) >= 553
+
+
+def test_files_of_others_are_left_alone_and_named_once(store):
+    pd.DataFrame({"a": [1]}).to_parquet(store.folder / "my-notes.parquet")
+    (store.folder / "notes.txt").write_text("mine")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert len(list(store.runs())) == 2
+        assert len(store.catalogue()) == 1
+        assert not store.summaries().empty
+    assert len(caught) == 1
+    assert str(caught[0].message).endswith(f"left alone in {store.folder}: my-notes.parquet.")
+    assert (store.folder / "my-notes.parquet").exists()
+    assert not Store(store.folder / "none")
+    (store.folder / "other").mkdir()
+    shutil.move(store.folder / "my-notes.parquet", store.folder / "other")
+    assert not Store(store.folder / "other")
+
+
+@pytest.fixture
+def read_only(store, tmp_path):
+    """The store on a disk that cannot be written to."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root can mount a read-only disk; rights alone do not bind root")
+    store.checkpoint(PLAIN, SEEDS).parent.mkdir()
+    store.checkpoint(PLAIN, SEEDS).touch()
+    store.lock(PLAIN, SEEDS[0]).touch()
+    place = tmp_path / "disk"
+    place.mkdir()
+    for command in (["mount", "--bind", store.folder, place], ["mount", "-o", "remount,bind,ro", place]):
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("this machine does not let a disk be mounted")
+    yield Store(place)
+    subprocess.run(["umount", "-l", place], check=False)
+
+
+def test_a_read_only_store_can_be_looked_at(read_only):
+    assert len(read_only.summaries()) == 2
+    assert state_of(Job(TINY, SEEDS), read_only) == "done"
+    assert state_of(Job(PLAIN, SEEDS), read_only) == "begun"
+    assert "done 1" in status_table([Job(TINY, SEEDS)], read_only)
+    do(Job(TINY, SEEDS), read_only.folder)
+    with pytest.raises(TaclError, match="cannot be written to") as caught:
+        do(Job(PLAIN, SEEDS), read_only.folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_file_in_a_read_only_store_is_left_out(read_only, store):
+    truncated(store.path(TINY, 0))
+    with pytest.warns(UserWarning, match="left out; it could not be set aside"):
+        assert list(read_only.summaries()["seed"]) == [3]
 
 
 # --- status ---
@@ -201,7 +366,7 @@ def test_the_state_of_a_job(store, holder):
     assert state_of(other, store) == "missing"
     checkpoint.touch()
     assert state_of(other, store) == "begun"
-    holder(checkpoint.with_suffix(".lock"))
+    holder(store.lock(other.spec, other.seeds[1]))
     assert state_of(other, store) == "running"
     store.write(PLAIN, run(PLAIN, SEEDS, progress=False))
     assert state_of(other, store) == "done"
@@ -223,7 +388,7 @@ def test_the_table_has_a_sign_for_each_state(store, holder):
     jobs = [Job(given, SEEDS) for given in (TINY, PLAIN, begun, running)]
     store.checkpoint(begun, SEEDS).parent.mkdir(exist_ok=True)
     store.checkpoint(begun, SEEDS).touch()
-    holder(store.checkpoint(running, SEEDS).with_suffix(".lock"))
+    holder(store.lock(running, SEEDS[0]))
     lines = status_table(jobs, store).splitlines()
     assert lines[0].split() == ["experiment", "dataset", "split", "ta_agem", "sgd"]
     assert [line.split() for line in lines[1:4]] == [

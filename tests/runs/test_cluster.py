@@ -1,0 +1,210 @@
+"""Who may talk to the workers: this run, and nobody else."""
+
+import contextlib
+import http.client
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+import warnings
+from pathlib import Path
+
+import dask
+import distributed
+import psutil
+import pytest
+from small_runs import PLAIN, SEEDS
+
+from tacl_lib.errors import TaclError
+from tacl_lib.runs import cluster
+from tacl_lib.runs.execution import execute
+from tacl_lib.runs.grid import Job
+from tacl_lib.runs.store import Store
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120
+
+
+def listening() -> set[tuple[str, int]]:
+    """What the system says of this process and of all that it started."""
+    me = psutil.Process()
+    found = set()
+    for process in (me, *me.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found |= {tuple(c.laddr) for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+    return found
+
+
+@pytest.fixture(scope="module")
+def ports(address, tmp_path_factory):
+    """All that listened while a job ran."""
+    folder = tmp_path_factory.mktemp("results")
+    thread = threading.Thread(target=execute, args=([Job(PLAIN, SEEDS)], folder, address, False))
+    thread.start()
+    found = set()
+    while thread.is_alive():
+        found |= listening()
+        thread.join(0.05)
+    assert not Store(folder).missing(PLAIN, SEEDS)
+    return found
+
+
+def test_all_that_listens_while_jobs_run_listens_on_loopback(ports, address):
+    assert len(ports) >= 6  # scheduler, two nannies, two workers, and their pages
+    assert int(address.rpartition(":")[2]) in {port for _, port in ports}
+    assert {host for host, _ in ports} == {"127.0.0.1"}
+
+
+def test_without_a_key_each_port_is_closed_or_empty(ports):
+    """Another user of the machine can reach loopback."""
+    for _, port in ports:
+        assert serves_nothing(port) or refuses_tls(port), port
+
+
+def refuses_tls(port: int) -> bool:
+    """Whether a TLS server there ends the connection of a client that has no certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        with plain, context.wrap_socket(plain) as encrypted:
+            return encrypted.recv(1) == b""
+    except ssl.SSLError as error:
+        return "CERTIFICATE_REQUIRED" in str(error)
+    except ConnectionResetError:
+        return True
+
+
+def serves_nothing(port: int) -> bool:
+    """Whether a web server there has none of the pages that Dask's have."""
+    for page in ("", "health", "metrics", "info/main/workers.html", "json/identity.json", "proxy/1/127.0.0.1/"):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=PATIENCE)
+            return False
+        except urllib.error.HTTPError as answer:
+            if answer.code != 404:
+                return False
+        except (OSError, http.client.HTTPException):  # no web server
+            return False
+    return True
+
+
+def test_workers_and_nannies_refuse_another_key_and_no_key(address):
+    with distributed.Client(address) as client:
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+    addresses = [address, *workers, *(about["nanny"] for about in workers.values())]
+    assert len(addresses) == 5
+    assert {each.split(":")[0] for each in addresses} == {"tls"}
+    stranger = distributed.Security.temporary()
+    for each in addresses:
+        with pytest.raises(OSError, match="certificate"):
+            distributed.Client(each, security=stranger, timeout="60s")
+
+
+def test_the_key_is_in_no_file_and_gone_afterwards(address, tmp_path, monkeypatch):
+    before = dict(os.environ), dask.config.get("distributed.comm.tls.client.key")
+    monkeypatch.setattr(cluster, "_cores", lambda: 0)  # a scheduler alone: workers need seconds to start
+    with cluster.workers() as own:
+        inside = dask.config.get("distributed.comm.tls.client.key")
+        assert own != address
+        assert inside != before[1]
+        assert os.environ["DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY"] == inside
+        assert inside.startswith("-----BEGIN PRIVATE KEY-----")
+    assert (dict(os.environ), dask.config.get("distributed.comm.tls.client.key")) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("tcp://192.0.2.1:8786", 1),
+        ("node7:8786", 1),
+        ("tcp://[2001:db8::1]:8786", 1),
+        ("tls://192.0.2.1:8786", 0),
+        ("tcp://127.0.0.1:8786", 0),
+        ("tcp://[::1]:8786", 0),
+        ("localhost:8786", 0),
+    ],
+)
+def test_a_scheduler_without_tls_elsewhere_is_warned_of_once(given, expected, monkeypatch):
+    monkeypatch.delenv(cluster._WARNED, raising=False)
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # whatever is set now is undone
+    monkeypatch.setattr(cluster, "connected", contextlib.nullcontext)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            with cluster.workers(given) as address:
+                assert address == given
+    os.environ.pop(cluster._WARNED, None)
+    assert len(caught) == expected
+    assert all("is not encrypted" in str(warning.message) and given in str(warning.message) for warning in caught)
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_while_they_start_are_started_again(monkeypatch):
+    monkeypatch.setattr(cluster, "_cores", lambda: 1)
+    killed, over, me = [], threading.Event(), psutil.Process()
+    before = set(me.children(recursive=True))
+
+    def kill():
+        while len(killed) < 2 and not over.wait(0.1):
+            for child in set(me.children(recursive=True)) - before - set(killed):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if any("spawn_main" in word for word in child.cmdline()):
+                        killed.append(child)
+                        child.kill()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        with cluster.workers() as address, distributed.Client(address) as client:
+            assert client.submit(os.getpid).result() not in {child.pid for child in killed}
+    finally:
+        over.set()
+        thread.join()
+    assert len(killed) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the example is for a shell")
+def test_the_example_of_a_cluster_with_tls_works(tmp_path):
+    """The README's commands, with this machine as all of the cluster."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"<!-- example: tls -->\n```sh\n(.*?)```", readme, re.DOTALL)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    job = (
+        "from tacl_lib.runs import RunSpec; from tacl_lib.runs.grid import Job; "
+        "from tacl_lib.runs.execution import execute; "
+        f"execute([Job(RunSpec('digits', epochs=1, hidden=(8,), train_limit=20), (0,))], '{tmp_path}/results', "
+        f"'tls://127.0.0.1:{port}', progress=False)"
+    )
+    assert "make reproduce PROFILE=paper CLUSTER=tls://head:8786" in example
+    script = example.replace("make reproduce PROFILE=paper CLUSTER=tls://head:8786", f'{sys.executable} -c "{job}"')
+    script = script.replace("head", "127.0.0.1").replace("8786", str(port))
+    script = script.replace("dask scheduler", f"{sys.executable} -m dask scheduler --host 127.0.0.1 --no-dashboard")
+    script = script.replace("dask worker", f"{sys.executable} -m dask worker --host 127.0.0.1 --no-dashboard")
+    script += f'\n{sys.executable} -c "{job.replace("/results", "/again")}"'
+    script = f"set -e\ntrap 'kill $(jobs -p)' EXIT\n{script}\n"
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "not encrypted" not in done.stderr
+    assert len(list((tmp_path / "results").glob("*.parquet"))) == 2
+    assert (tmp_path / "tls.key").stat().st_mode & 0o077 == 0
+
+
+def test_a_key_that_does_not_fit_is_one_sentence(address):
+    wrong = distributed.Security.temporary()
+    with (
+        dask.config.set({"distributed.comm.tls.client.key": wrong.tls_client_key}),
+        dask.config.set({"distributed.comm.tls.client.cert": wrong.tls_client_cert}),
+        pytest.raises(TaclError, match=r"no Dask scheduler answers at .*TLS settings") as caught,
+    ):
+        execute([Job(PLAIN, SEEDS)], "nowhere", cluster=address, progress=False)
+    assert "\n" not in str(caught.value)
