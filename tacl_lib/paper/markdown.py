@@ -6,8 +6,13 @@ from tacl_lib.errors import TaclError
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence]) -> str:
-    """A table with a line of heads."""
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in [heads, ["---"] * len(heads), *rows])
+    """A table with a line of heads. Cells are Markdown; a tag or a bar that a stored file brought in is only shown."""
+    return "\n".join("| " + " | ".join(map(_shown, row)) + " |" for row in [heads, ["---"] * len(heads), *rows])
+
+
+def _shown(cell: object) -> str:
+    text = str(cell).replace("|", "&#124;").replace("<", "&lt;")
+    return text.replace("&lt;br>", "<br>")
 
 
 def block(text: str, name: str) -> str:

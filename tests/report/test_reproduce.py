@@ -28,7 +28,6 @@ from nbclient.exceptions import DeadKernelError
 from small_runs import assert_same
 
 from tacl_lib.errors import TaclError
-from tacl_lib.paper.evidence import PAGE
 from tacl_lib.report import reproduce
 from tacl_lib.report.page import Times
 from tacl_lib.runs import run

@@ -10,8 +10,12 @@ import pytest
 
 import tacl_lib.paper
 from tacl_lib.core.record import Record
+<<<<<<< HEAD
 from tacl_lib.paper import evidence
 from tacl_lib.report.figures import style
+=======
+from tacl_lib.report import summary
+>>>>>>> 9053213 (A designed report, pages of evidence, the paper's figures by one command, a quick profile that shows the findings)
 from tacl_lib.report.figures.parts import METRICS
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, ROOT, Store
@@ -257,7 +261,7 @@ def test_own_runs_and_the_project_s_stand_side_by_side(store, tmp_path, monkeypa
 
 def test_the_reference_runs_of_the_project_are_shown():
     view = forgetting_explorer(REFERENCE)
-    view.experiment.value, view.dataset.value, view.split.value = evidence.SHOWN
+    view.experiment.value, view.dataset.value, view.split.value = summary.SHOWN
     assert view.said == ""
     lines = [trace.name for trace in visible(view, "average_accuracy", "line")]
     table = (ROOT / "README.md").read_text()
