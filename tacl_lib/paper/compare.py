@@ -123,6 +123,13 @@ def _near(cells: pd.DataFrame) -> dict[str, int]:
     return {f"within_{limit}": int((cells["difference"].abs() <= limit).sum()) for limit in NEAR}
 
 
+def whole_columns(cells: pd.DataFrame) -> pd.Series:
+    """Whether a cell's column has every task-agnostic method with as many runs as the paper's."""
+    agnostic = ~cells["method"].map(is_task_aware)
+    short = (agnostic & (cells["runs"] < PAPER_RUNS)).groupby([cells[name] for name in COLUMN]).transform("any")
+    return ~short
+
+
 def agreement(cells: pd.DataFrame, at_paper_settings: bool) -> str:
     """One line on how far the cells agree with the paper. It refuses to call reduced cells a reproduction."""
     n = counts(cells)

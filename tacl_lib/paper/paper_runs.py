@@ -11,6 +11,7 @@ from tacl_lib.errors import TaclError
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.paper import PAPER_RUNS, USUAL, Finding, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper.calibration import AS_RUN, Alternative
+from tacl_lib.paper.compare import whole_columns
 from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.paper.readings import AGAIN, PAPER, made
 from tacl_lib.paper.together import Together
@@ -51,7 +52,9 @@ class Evidence:
         if not self.records:
             raise TaclError(f"there are no runs at the paper's settings in {store.folder.name}; run some first.")
         self.runs = store.summaries(self.jobs)
-        self.cells = make_cells(self.runs)
+        cells = make_cells(self.runs)
+        # A method that leads only because its rivals were not run must not look like a winner.
+        self.cells = cells.assign(bold=cells["bold"] & whole_columns(cells))
 
     def line(self) -> str:
         text = agreement(self.cells, at_paper_settings=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
-from tacl_lib.paper import CITATION, EXPERIMENTS, METRICS, SETTINGS, make_cells, specs_of_settings
+from tacl_lib.paper import CITATION, SETTINGS, make_cells, specs_of_settings
 from tacl_lib.paper.open_settings import chosen
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.paper.published import in_order
@@ -15,7 +15,7 @@ from tacl_lib.report.figures import style
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.report.live import in_kind
 from tacl_lib.report.rendering import allowed, picture, render, stylesheet
-from tacl_lib.report.summary import Shown, summary_of, whole_columns
+from tacl_lib.report.summary import Shown, summary_of
 from tacl_lib.report.tables import Table, result_tables, table_of_settings
 from tacl_lib.report.times import Times, circumstances_of
 from tacl_lib.runs.grid import Job, table_jobs
@@ -43,7 +43,6 @@ def write_report(
         paper=paper_part(Together(store.folder)),
         live=live_part(profile, jobs, store) if profile.reduction else None,
         missing={style.DATASETS.get(name, name): reason for name, reason in missing.items()},
-        titles={f"{e}_{m}": f"{METRICS[m].title}, {of}" for e, of in EXPERIMENTS.items() for m in METRICS},
         settings=[table_of_settings(name, specs[name]) for name in SETTINGS],
         open_settings=chosen(PAPER),
         circumstances=circumstances_of(build, jobs, store, times),
@@ -62,8 +61,7 @@ def paper_part(store: Together) -> dict | None:
         return None
     gallery = Gallery(PAPER, evidence.store)
     shown = {"reasons": {}, "beside": True, "own": evidence.own, "notes": evidence.store.notes(evidence.jobs)}
-    cells = evidence.cells.assign(bold=evidence.cells["bold"] & whole_columns(evidence.cells))
-    tables = result_tables(cells, **shown)
+    tables = result_tables(evidence.cells, **shown)
     return {
         **summary_of(evidence),
         "tables": tables,

@@ -8,7 +8,7 @@ import pandas as pd
 from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, counts
 from tacl_lib.paper.headlines import in_numbers, ten_claims
 from tacl_lib.paper.paper_runs import Evidence
-from tacl_lib.paper.published import COLUMN, is_task_aware
+from tacl_lib.paper.published import is_task_aware
 from tacl_lib.paper.readings import PAPER
 from tacl_lib.report.figures import Picture, heat_map, overview_figure, scatter, style
 from tacl_lib.report.rendering import picture
@@ -99,13 +99,6 @@ def least_forgetting(cells: pd.DataFrame) -> list[tuple[str, str, float, float, 
             title = style.DATASETS.get(dataset, dataset)
             found.append((title, METHODS[best["method"]], best["ours"], best["paper"], len(there) == len(column)))
     return found
-
-
-def whole_columns(cells: pd.DataFrame) -> pd.Series:
-    """Whether a cell's column has every task-agnostic method with as many runs as the paper's."""
-    agnostic = ~cells["method"].map(is_task_aware)
-    short = (agnostic & (cells["runs"] < PAPER_RUNS)).groupby([cells[name] for name in COLUMN]).transform("any")
-    return ~short
 
 
 def unrun(cells: pd.DataFrame) -> list[str]:

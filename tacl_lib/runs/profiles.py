@@ -84,7 +84,6 @@ PROFILES = {
             "bgd": {"passes": 2, "eta": 10.0},
             "ta_ogd": {"rate": 4e-2, "clusters": 33},
             "ogd": {"rate": 4e-2, "samples_per_task": 50},
-            "agem": {"rate": 4e-2, "samples_per_task": 60},
         },
     ),
     "paper": Profile(

@@ -15,12 +15,13 @@ from small_runs import PLAIN
 
 from tacl_lib.core.record import Record
 from tacl_lib.paper import make_cells
+from tacl_lib.paper.compare import whole_columns
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.paper.together import Together
 from tacl_lib.report import page
 from tacl_lib.report.live import in_kind
 from tacl_lib.report.page import Times, write_report
-from tacl_lib.report.summary import least_forgetting, unrun, whole_columns
+from tacl_lib.report.summary import least_forgetting, unrun
 from tacl_lib.runs import run
 from tacl_lib.runs.grid import Job, all_jobs
 from tacl_lib.runs.profiles import PROFILES

@@ -1,7 +1,10 @@
 """Readings of what the paper leaves open: how far each lies from the paper's numbers, in all and cell by cell."""
 
+import textwrap
+
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 
 from tacl_lib.errors import TaclError
 from tacl_lib.paper.published import METHODS, SPLITS
@@ -9,6 +12,7 @@ from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
 
 LARGEST = 0.1  #: differences beyond it have the darkest colour
+_BELOW = 1.9  #: inches for the names of cells
 _METRICS = {"average_accuracy": "average", "first_task_accuracy": "first task", "forgetting": "forgetting"}
 
 
@@ -19,12 +23,13 @@ def readings_figure(results: pd.DataFrame, ranking: pd.DataFrame, *, title: str 
     """
     if ranking.empty:
         raise TaclError("none of the readings of this study has runs; make them with --run first.")
-    order = ranking["alternative"].tolist()
-    # As many cells as the largest study has must stay readable, and one reading must not fill the page.
-    wide = _wide(results).reindex(order)
+    wide = _wide(results).reindex(ranking["alternative"])
+    high = 1.1 + 0.42 * len(wide) + _BELOW
     with style.applied():
-        picture = new_picture(13, 1.9 + 0.34 * len(order), title=title)
-        left, right = picture.subplots(1, 2, width_ratios=(1, 1.5), sharey=False)
+        picture = new_picture(13, high, title=title)
+        picture.set_layout_engine("none")  # inches are known, and long names make the engine give up
+        left, right = picture.subplots(1, 2, width_ratios=(1, 1.6))
+        picture.subplots_adjust(left=0.22, right=0.99, wspace=0.04, top=1 - 0.75 / high, bottom=_BELOW / high)
         _errors(left, ranking)
         sns.heatmap(
             wide,
@@ -33,26 +38,30 @@ def readings_figure(results: pd.DataFrame, ranking: pd.DataFrame, *, title: str 
             center=0,
             vmin=-LARGEST,
             vmax=LARGEST,
+            cbar=False,
             yticklabels=False,
-            xticklabels=list(map(_name, wide.columns)) if len(wide.columns) <= 24 else False,
+            xticklabels=list(map(_name, wide.columns)),
             linewidths=0.5,
-            cbar_kws={"label": "ours minus the paper's", "extend": "both", "pad": 0.02},
         )
-        right.set(xlabel="" if len(wide.columns) <= 24 else f"{len(wide.columns)} cells", ylabel="")
-        right.tick_params(axis="x", labelsize=6.5, rotation=90, length=0)
+        right.set(xlabel="", ylabel="")
+        right.set_title(
+            f"ours minus the paper's: red higher, blue lower, darkest at {LARGEST:g}", size=9, weight="normal"
+        )
+        right.tick_params(axis="x", labelsize=7 if len(wide.columns) <= 24 else 5.5, rotation=90, length=0)
         right.set_facecolor("#ececec")
     return finished(picture, _alt(ranking, title))
 
 
-def _errors(ax, ranking: pd.DataFrame) -> None:
+def _errors(ax: Axes, ranking: pd.DataFrame) -> None:
     names = ranking["alternative"]
     sns.barplot(x=ranking["total_error"], y=names, ax=ax, color="#9cc3e0", width=0.7)
     seeds = ranking.explode("by_seed")
     values = pd.to_numeric(seeds["by_seed"])
-    sns.stripplot(x=values, y=seeds["alternative"], ax=ax, color="#004c94", size=4, jitter=False)
-    ax.set(xlabel=f"total error over {ranking['cells'].iloc[0]} cells (dots: single seeds)", ylabel="")
-    ax.tick_params(axis="y", length=0, labelsize=7.5)
-    ax.set_yticks(range(len(names)), [_folded(name) for name in names])
+    sns.stripplot(x=values, y=seeds["alternative"], ax=ax, color="#004c94", size=4.5, jitter=False)
+    ax.set(xlabel=f"total error over {ranking['cells'].iloc[0]} cells", ylabel="")
+    ax.set_title("total error; dots: single seeds", size=9, weight="normal")
+    ax.tick_params(axis="y", length=0, labelsize=8)
+    ax.set_yticks(range(len(names)), [textwrap.fill(name, 46, max_lines=2, placeholder=" …") for name in names])
     sns.despine(ax=ax, left=True)
 
 
@@ -65,10 +74,6 @@ def _wide(results: pd.DataFrame) -> pd.DataFrame:
 def _name(cell: tuple[str, ...]) -> str:
     _, dataset, split, method, metric = cell
     return f"{style.DATASETS[dataset]} {SPLITS[split]}, {METHODS[method]}, {_METRICS[metric]}"
-
-
-def _folded(text: str, width: int = 44) -> str:
-    return text if len(text) <= width else f"{text[:width]}…"
 
 
 def _alt(ranking: pd.DataFrame, title: str) -> str:

@@ -62,6 +62,7 @@ def result_table(
     return Table(
         name=f"{experiment}_{metric}",
         kind="result",
+        title=f"{METRICS[metric].title}, {EXPERIMENTS[experiment]}",
         caption=_result_caption(part, experiment, metric),
         notice=_notice(cells, reduced),
         groups=(("", 1), *((title + "†" * (dataset in noted), len(SPLITS)) for dataset, title in titles.items())),
@@ -141,6 +142,7 @@ def table_of_settings(name: str, spec: RunSpec | None = None, *, reduced: str | 
     return Table(
         name=f"settings_{name}",
         kind="settings",
+        title=SETTINGS[name].title,
         caption=f"{SETTINGS[name].title}: the values in use here, read from the library, and those of the paper.",
         notice=_one_line(reduced or ""),
         head=("parameter", "value", "paper", "explanation"),

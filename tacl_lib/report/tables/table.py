@@ -40,6 +40,7 @@ class Table:
     data: pd.DataFrame  #: for the CSV file: the same table in full precision
     text_columns: tuple[int, ...]  #: aligned to the left; the others hold numbers
     footnotes: tuple[str, ...] = ()
+    title: str = ""  #: in few words, where a page says the rest once for all tables
     groups: tuple[tuple[str, int], ...] = ()  #: a row of headings above ``head``: text and how many columns
 
     def starts(self) -> set[int]:
