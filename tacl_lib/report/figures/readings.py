@@ -28,8 +28,8 @@ def readings_figure(results: pd.DataFrame, ranking: pd.DataFrame, *, title: str 
     with style.applied():
         picture = new_picture(13, high, title=title)
         picture.set_layout_engine("none")  # inches are known, and long names make the engine give up
-        left, right = picture.subplots(1, 2, width_ratios=(1, 1.6))
-        picture.subplots_adjust(left=0.22, right=0.99, wspace=0.04, top=1 - 0.75 / high, bottom=_BELOW / high)
+        edges = {"left": 0.24, "right": 0.99, "top": 1 - 0.75 / high, "bottom": _BELOW / high}
+        left, right = picture.add_gridspec(1, 2, width_ratios=(1, 1.6), wspace=0.04, **edges).subplots()
         _errors(left, ranking)
         sns.heatmap(
             wide,
