@@ -104,8 +104,27 @@ def _smaller(png: bytes) -> bytes:
 
 
 def _rounded(svg: bytes) -> bytes:
-    """The same drawing with coordinates to a hundredth of a dot: half the size."""
-    return re.sub(rb'(?<= d=")[^"]*', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path[0]), svg)
+    """The same drawing to a tenth of a dot, its lines told step by step: smaller by a third."""
+    return re.sub(rb'(?<= d=")[^"]*', lambda path: _steps(path[0].decode()).encode(), svg)
+
+
+def _steps(path: str) -> str:
+    """A path of straight lines, told in steps between rounded places, so that no error adds up."""
+    tokens = re.findall(r"[A-Za-z]|-?[\d.]+", path)
+    if not set(filter(str.isalpha, tokens)) <= {"M", "L", "z"}:
+        return re.sub(r"(\.\d\d)\d+", r"\1", path)
+    found, command, at, start, numbers = [], "M", (0, 0), (0, 0), iter(tokens)
+    for token in numbers:
+        if token == "z":
+            found.append("z")
+            at = start
+            continue
+        command, x = (token, next(numbers)) if token.isalpha() else (command, token)
+        to = (round(10 * float(x)), round(10 * float(next(numbers))))
+        x, y = to if command == "M" else (to[0] - at[0], to[1] - at[1])
+        found.append(f"{'M' if command == 'M' else 'l'}{x / 10:g} {y / 10:g}")
+        at, start = to, to if command == "M" else start
+    return "".join(found)
 
 
 def _bytes(figure: Figure, kind: str, alt: str) -> bytes:
