@@ -10,12 +10,8 @@ import pytest
 
 import tacl_lib.paper
 from tacl_lib.core.record import Record
-<<<<<<< HEAD
-from tacl_lib.paper import evidence
-from tacl_lib.report.figures import style
-=======
 from tacl_lib.report import summary
->>>>>>> 9053213 (A designed report, pages of evidence, the paper's figures by one command, a quick profile that shows the findings)
+from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, ROOT, Store
