@@ -20,8 +20,8 @@ export PYTHON
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
-.PHONY: help ready setup setup-test repair lab fresh data reproduce figure verify status coursework release grade $(SUITES) \
-	lint bench fuzz torture pictures clean distclean
+.PHONY: help ready setup setup-test repair lab fresh data reproduce figure evidence verify status coursework release grade \
+	$(SUITES) lint bench fuzz torture pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ figure: ready ## make one figure of the paper from stored runs (NAME=…; withou
 
 verify: ready ## run stored runs again, here, and compare (N=3 of the short ones, or HASH=…)
 	$(RUN) tacl_lib verify $(HASH) --count $(N)
+
+evidence: ready ## make the paper's figures, the gallery and the pages of evidence from the reference runs
+	$(RUN) tacl_lib evidence --write
 
 status: ready ## show which runs of the profile are done, running and missing
 	$(RUN) tacl_lib.report.reproduce --status $(CHOICE)

@@ -30,7 +30,7 @@ COMMANDS = {
     "verify": Command("tacl_lib.paper.verify", "run stored runs again, here, and compare"),
     "figure": Command("tacl_lib.report.gallery", "make one figure of the paper from stored runs"),
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
-    "evidence": Command("tacl_lib.paper.evidence", "make the page of evidence from the reference runs"),
+    "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),
     "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
     "grade": Command("tacl_lib.teaching.coursework.__main__", "grade what students handed in", ("grade",)),
 }

@@ -47,7 +47,8 @@ def make_cells(
     NaN for one run), runs, bold; paper, paper_bold; difference (ours as printed, minus the paper's), tolerance,
     verdict, reason.
     Bold follows the paper: the best task-agnostic method of a column and those that Welch's test at 99% cannot tell
-    from it, among the methods that were run; nothing is bold where only one was.
+    from it, among the methods that were run; nothing is bold where only one was, or where one has fewer runs than the
+    paper's five: the test would mean little.
     """
     cells = _with_unpublished(published().rename(columns={"value": "paper", "bold": "paper_bold"}), runs)
     values = _values(runs)
@@ -122,6 +123,13 @@ def _near(cells: pd.DataFrame) -> dict[str, int]:
     return {f"within_{limit}": int((cells["difference"].abs() <= limit).sum()) for limit in NEAR}
 
 
+def whole_columns(cells: pd.DataFrame) -> pd.Series:
+    """Whether a cell's column has every task-agnostic method with as many runs as the paper's."""
+    agnostic = ~cells["method"].map(is_task_aware)
+    short = (agnostic & (cells["runs"] < PAPER_RUNS)).groupby([cells[name] for name in COLUMN]).transform("any")
+    return ~short
+
+
 def agreement(cells: pd.DataFrame, at_paper_settings: bool) -> str:
     """One line on how far the cells agree with the paper. It refuses to call reduced cells a reproduction."""
     n = counts(cells)
@@ -182,7 +190,7 @@ def _bold(cells: pd.DataFrame) -> pd.Series:
     bold = pd.Series(False, index=cells.index)
     rivals = cells[~cells["method"].map(is_task_aware) & (cells["runs"] > 0)]
     for (_, metric, *_), column in rivals.groupby(COLUMN, sort=False):
-        if len(column) > 1:
+        if len(column) > 1 and column["runs"].min() >= PAPER_RUNS:
             bold[column.index] = not_worse(list(column["_values"]), METRICS[metric].higher_is_better)
     return bold
 

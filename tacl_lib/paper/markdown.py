@@ -7,13 +7,17 @@ from tacl_lib.errors import TaclError
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence]) -> str:
-    """A table with a line of heads. Cells may break lines with `<br>`; no other tag comes through."""
-    return "\n".join("| " + " | ".join(map(without_tags, row)) + " |" for row in [heads, ["---"] * len(heads), *rows])
+    """A table with a line of heads. Cells are Markdown; a tag or a bar that a stored file brought in is only shown."""
+    return "\n".join("| " + " | ".join(map(_shown, row)) + " |" for row in [heads, ["---"] * len(heads), *rows])
 
 
 def without_tags(text: object) -> str:
     """Text whose tags, but for `<br>`, are shown and not obeyed: some of it comes from files of others."""
     return re.sub(r"<(?!br>)", "&lt;", str(text))
+
+
+def _shown(cell: object) -> str:
+    return without_tags(str(cell).replace("|", "&#124;"))
 
 
 def block(text: str, name: str) -> str:

@@ -18,8 +18,16 @@ IN_WORDS = {
 }
 
 
+HEADS = ("open setting", "as run", "where that comes from")
+
+
 def chosen_settings(profile: Profile) -> str:
-    """A Markdown table: each open setting, what the profile's runs have for it, and where that comes from.
+    """The same as a Markdown table."""
+    return markdown_table(HEADS, chosen(profile))
+
+
+def chosen(profile: Profile) -> list[tuple[str, object, str]]:
+    """Each open setting, what the profile's runs have for it, and where that comes from.
 
     "Fitted" names the study that compared readings by their distance to the paper's numbers.
     """
@@ -27,7 +35,7 @@ def chosen_settings(profile: Profile) -> str:
     own = {name: profile.spec("mnist", "class", "disjoint", name).full()["learner_settings"] for name in METHODS}
     bgd, scaling = own["bgd"], [f"{DATASETS[d]}: {IN_WORDS[customary_scaling(d)]}" for d in PAPER_DATASETS]
     other_inputs = "alternatives were tried with other inputs only (`sgd`)"
-    rows = [
+    return [
         ("input scaling", "; ".join(scaling), "fitted (`sgd`) on the first two, assumed for the others"),
         ("initialisation", IN_WORDS[spec.initialisation], "fitted (`sgd`)"),
         ("momentum of SGD", own["sgd"]["momentum"], f"assumed; {other_inputs}"),
@@ -48,4 +56,3 @@ def chosen_settings(profile: Profile) -> str:
         ("mean over epochs", "over all epochs of a run", "caption of its tables; its text speaks of 20"),
         ("forgetting", "of each run, then mean over runs", "assumed"),
     ]
-    return markdown_table(["open setting", "as run", "where that comes from"], rows)

@@ -1,6 +1,7 @@
 """The runs of the paper's grid that a store holds, as tables: ours beside the paper's, the clustering study, claims."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -10,8 +11,10 @@ from tacl_lib.errors import TaclError
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.paper import PAPER_RUNS, USUAL, Finding, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper.calibration import AS_RUN, Alternative
+from tacl_lib.paper.compare import whole_columns
 from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.paper.readings import AGAIN, PAPER, made
+from tacl_lib.paper.together import Together
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.runs.profiles import PAPER_DATASETS, SPLITS
 from tacl_lib.runs.spec import RunSpec
@@ -21,21 +24,37 @@ FAILS = "✗"  #: before the numbers of a part that does not hold
 _BETWEEN_PARTS = "<br>"  # a line for each part of a claim, also in a cell of a Markdown table
 
 
+class Judged(NamedTuple):
+    """A claim, judged four times."""
+
+    ours: Finding
+    half: Finding  #: with half the limits
+    double: Finding
+    theirs: Finding  #: on the paper's own tables
+
+
 class Evidence:
     """The runs of the paper's grid that a store holds, and what they say."""
 
     def __init__(self, store: Store):
-        self.store = store = ReadOnce(store.folder)
+        self.store = store = store if isinstance(store, ReadOnce) else ReadOnce(store.folder)
         self.jobs = [job for job in all_jobs(PAPER, PAPER_DATASETS) if "policy" not in job.spec.learner_settings]
         self.records: dict[tuple[str, ...], list[Record]] = {}
+        self.own: set[tuple[str, ...]] = (
+            set()
+        )  #: cells (experiment, dataset, split, method) with runs of the user's own
         for job in self.jobs:
             found = store.records(*job)
             if found:
                 self.records[_column(job), job.spec.learner] = found
+            if isinstance(store, Together) and store.own_seeds(*job):
+                self.own.add((*_column(job), job.spec.learner))
         if not self.records:
             raise TaclError(f"there are no runs at the paper's settings in {store.folder.name}; run some first.")
         self.runs = store.summaries(self.jobs)
-        self.cells = make_cells(self.runs)
+        cells = make_cells(self.runs)
+        # A method that leads only because its rivals were not run must not look like a winner.
+        self.cells = cells.assign(bold=cells["bold"] & whole_columns(cells))
 
     def line(self) -> str:
         text = agreement(self.cells, at_paper_settings=True)
@@ -97,12 +116,16 @@ class Evidence:
         """What of the study has as many runs as the paper's."""
         return {of: records for of, records in self.study().items() if len(records) >= PAPER_RUNS}
 
-    def claims(self) -> pd.DataFrame:
-        """Each claim with the verdict on our numbers (of cells with five runs), and on the paper's own."""
+    def judged(self) -> list[Judged]:
+        """Each claim, judged on our numbers (of cells with five runs) and on the paper's own."""
         runs, memories = self.complete(), self.memories()
-        judged = [findings(runs, memories, USUAL.times(factor)) for factor in (1, 0.5, 2)]
+        ours = (findings(runs, memories, USUAL.times(factor)) for factor in (1, 0.5, 2))
+        return [Judged(*each) for each in zip(*ours, findings(published_runs()), strict=True)]
+
+    def claims(self) -> pd.DataFrame:
+        """The same as a table."""
         rows = []
-        for ours, half, double, theirs in zip(*judged, findings(published_runs()), strict=True):
+        for ours, half, double, theirs in self.judged():
             numbers = _BETWEEN_PARTS.join(("" if part.holds else f"{FAILS} ") + part.numbers for part in ours.tested)
             others = "as many" if half.held == ours.held == double.held else f"{half.held} and {double.held}"
             count = [ours.count, others if ours.tested else "–"]

@@ -18,27 +18,36 @@ from matplotlib.figure import Figure
 from tacl_lib import names
 from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError, unknown_name
-from tacl_lib.paper import DATASETS
+from tacl_lib.paper import METHODS as METHOD_TITLES
+from tacl_lib.paper.together import Together
 from tacl_lib.report.figures import (
     clustering_diagram,
     result_figure,
     save,
     strategy_diagram,
     study_figure,
+    style,
     timeline_figure,
 )
-from tacl_lib.runs.grid import EXPERIMENTS, experiment_jobs, study_dataset, study_jobs
+from tacl_lib.runs.grid import EXPERIMENTS, Job, experiment_jobs, study_dataset, study_jobs
 from tacl_lib.runs.grid import POLICIES as STUDIED
 from tacl_lib.runs.profiles import METHODS, PROFILES, SAMPLING_RATES, SPLITS, Profile, profile_named
-from tacl_lib.runs.store import ROOT, Store, default_store
+from tacl_lib.runs.store import OWN, ROOT, Store
 
 POLICIES = {names.POLICIES[policy]: policy for policy in STUDIED}
+_TITLES = {
+    "method_strategy": "The strategy",
+    "method_clustering": "Online clustering, step by step",
+    "study_accuracy": "Clustering against random assignment",
+    "clusters_clustering": "What the clusters hold",
+    "clusters_random": "The same with random assignment",
+}
 
 
 class Gallery:
-    """The figures of a profile, read from a store.
+    """The figures of a profile, read from a store. Only what has runs is drawn; `waiting` names the rest.
 
-    datasets, methods, seeds: None takes those of the profile. missing: datasets that could not be had → why.
+    datasets, methods, seeds: None takes those of the profile.
     """
 
     def __init__(
@@ -49,49 +58,90 @@ class Gallery:
         datasets: Sequence[str] | None = None,
         methods: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
-        missing: Mapping[str, str] | None = None,
     ):
         self.profile, self.store, self.seeds = profile, store, seeds
         self.datasets, self.methods = tuple(datasets or profile.datasets), tuple(methods or METHODS)
-        self.missing = dict(missing or {})
         self.reduced = f"REDUCED ({profile.reduction})" if profile.reduction else None
-        self._figures: dict[str, Callable[[], Figure]] = {
-            "method_strategy": strategy_diagram,
-            "method_clustering": clustering_diagram,
+        self._figures: dict[str, tuple[list[Job], Callable[[], Figure]]] = {
+            "method_strategy": ([], strategy_diagram),
+            "method_clustering": ([], clustering_diagram),
         }
         for experiment in EXPERIMENTS:
-            for dataset in dict.fromkeys([*self.datasets, *self.missing]):
-                self._figures[f"{experiment}_{dataset}"] = partial(self._results, experiment, dataset)
-        self._figures["study_accuracy"] = self._study
+            for dataset in self.datasets:
+                jobs = experiment_jobs(profile, experiment, dataset, self.methods, seeds)
+                self._figures[f"{experiment}_{dataset}"] = jobs, partial(self._results, experiment, dataset, jobs)
+        study = study_jobs(profile, self.study_dataset, seeds)
+        self._figures["study_accuracy"] = study, self._study
         for rate in SAMPLING_RATES:
-            self._figures[f"clusters_rate_{rate:g}".replace(".", "_")] = partial(self._contents, rate, POLICIES)
+            name = f"clusters_rate_{rate:g}".replace(".", "_")
+            self._figures[name] = _of(study, [rate]), partial(self._contents, rate, POLICIES)
         for title, policy in POLICIES.items():  # the two single figures of the paper's main part
-            self._figures[f"clusters_{policy}"] = partial(self._contents, 1.0, {title: policy})
+            jobs = [job for job in _of(study, [1.0]) if job.spec.learner_settings["policy"] == policy]
+            self._figures[f"clusters_{policy}"] = jobs, partial(self._contents, 1.0, {title: policy})
 
     @property
     def names(self) -> list[str]:
         return list(self._figures)
 
+    @property
+    def waiting(self) -> list[str]:
+        """The figures that no run has been made for."""
+        return [name for name, (jobs, _) in self._figures.items() if jobs and not any(map(self._is_run, jobs))]
+
+    @property
+    def drawn(self) -> list[str]:
+        """The figures that there are runs for, and those that need none."""
+        waiting = set(self.waiting)
+        return [name for name in self._figures if name not in waiting]
+
+    def own_jobs(self, name: str) -> list[Job]:
+        """The jobs of a figure with runs of the user's own, where the store tells them apart."""
+        if not isinstance(self.store, Together):
+            return []
+        return [job for job in self._figures[name][0] if self.store.own_seeds(*job)]
+
+    def own(self, name: str) -> str:
+        """The same in words; empty where there are none."""
+        specs = [job.spec for job in self.own_jobs(name)]
+        return ", ".join(f"{spec.split} {METHOD_TITLES.get(spec.learner, spec.learner)}" for spec in specs)
+
     def draw(self, name: str) -> Figure:
         """One figure by name."""
         if name not in self._figures:
             raise unknown_name("figure", name, self._figures)
-        return self._figures[name]()
+        if name in self.waiting:
+            raise TaclError(f"there are no runs for the figure {name} (profile {self.profile.name}); run them first.")
+        return self._figures[name][1]()
 
-    def _results(self, experiment: str, dataset: str) -> Figure:
+    def _is_run(self, job: Job) -> bool:
+        return len(self.store.missing(*job)) < len(job.seeds)
+
+    def _results(self, experiment: str, dataset: str, jobs: Sequence[Job]) -> Figure:
         runs: dict[str, dict[str, list[Record]]] = {split: {} for split in SPLITS}
-        for job in experiment_jobs(self.profile, experiment, dataset, self.methods, self.seeds):
+        for job in jobs:
             runs[job.spec.split][job.spec.learner] = self.store.records(*job)
-        reasons = dict.fromkeys(SPLITS, self.missing[dataset]) if dataset in self.missing else None
-        return result_figure(runs, dataset=dataset, experiment=experiment, reasons=reasons, reduced=self.reduced)
+        splits = [split for split in SPLITS if any(runs[split].values())]
+        return result_figure(runs, dataset=dataset, experiment=experiment, splits=splits, reduced=self.reduced)
+
+    def title(self, name: str) -> str:
+        """A figure's name in words."""
+        experiment, _, dataset = name.partition("_")
+        if experiment in EXPERIMENTS:
+            return f"{style.DATASETS.get(dataset, dataset)}, {style.EXPERIMENTS[experiment]}"
+        rate = name.removeprefix("clusters_rate_").replace("_", ".")
+        return _TITLES.get(name, f"What the clusters hold, sampling rate {rate}")
+
+    @property
+    def study_dataset(self) -> str:
+        return study_dataset(self.profile, self.datasets)
 
     @property
     def _study_title(self) -> str:
-        dataset = study_dataset(self.profile, self.datasets)
-        return f"{DATASETS.get(dataset, dataset)} class split"
+        return f"{style.DATASETS.get(self.study_dataset, self.study_dataset)} class split"
 
-    def _study_runs(self) -> dict[tuple[str, float], list[Record]]:
-        jobs = study_jobs(self.profile, study_dataset(self.profile, self.datasets), self.seeds)
+    def study_runs(self) -> dict[tuple[str, float], list[Record]]:
+        """The runs of the clustering study by policy and sampling rate."""
+        jobs = self._figures["study_accuracy"][0]
         settings = [job.spec.learner_settings for job in jobs]
         return {
             (own["policy"], own["sampling_rate"]): self.store.records(*job)
@@ -100,30 +150,36 @@ class Gallery:
 
     def _study(self) -> Figure:
         title = f"TA-A-GEM with and without clustering, {self._study_title}"
-        return study_figure(self._study_runs(), title=title, reduced=self.reduced)
+        return study_figure(self.study_runs(), title=title, reduced=self.reduced)
 
     def _contents(self, rate: float, policies: Mapping[str, str]) -> Figure:
-        runs = self._study_runs()
-        panels = {title: next(iter(runs[policy, rate]), None) for title, policy in policies.items()}
+        runs = self.study_runs()
+        panels = {title: runs[policy, rate][0] for title, policy in policies.items() if runs[policy, rate]}
         return timeline_figure(
             panels, title=f"Cluster contents, {self._study_title}, sampling rate {rate:g}", reduced=self.reduced
         )
+
+
+def _of(study: Sequence[Job], rates: Sequence[float]) -> list[Job]:
+    return [job for job in study if job.spec.learner_settings["sampling_rate"] in rates]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl figure", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="figures to make, or all; without a name they are listed")
     parser.add_argument("--profile", help=f"one of {', '.join(PROFILES)}; default: quick, or paper if you have no runs")
-    parser.add_argument("--results", type=Path, help="the store; default: results, or the reference runs")
+    parser.add_argument("--results", type=Path, help="the store; default: your runs and the reference runs")
     parser.add_argument("--out", type=Path, help="default: figures/PROFILE")
     options = parser.parse_args(arguments)
     try:
-        store = Store(options.results) if options.results else default_store()
-        profile = profile_named(options.profile or ("paper" if store.is_reference else "quick"))
+        store = Store(options.results) if options.results else Together()
+        profile = profile_named(options.profile or ("quick" if Store(OWN) else "paper"))
         gallery = Gallery(profile, store)
         if not options.names:
             print("\n".join(gallery.names))
-        for name in gallery.names if options.names == ["all"] else options.names:
+        if options.names == ["all"] and gallery.waiting:
+            print(f"no runs yet for: {', '.join(gallery.waiting)}", file=sys.stderr)
+        for name in gallery.drawn if options.names == ["all"] else options.names:
             folder = options.out or ROOT / "figures" / profile.name
             print(*save(gallery.draw(name), folder, name))
     except TaclError as error:

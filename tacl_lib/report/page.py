@@ -1,191 +1,112 @@
 """The report at the end of a reproduction: one self-contained HTML page."""
 
-import base64
-import json
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from html import escape
 from pathlib import Path
 
-import mistune
-import pandas as pd
-
-from tacl_lib.core.record import circumstances
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
-from tacl_lib.paper import CITATION, SETTINGS, agreement, make_cells, specs_of_settings
-from tacl_lib.paper.evidence import details, opening
+from tacl_lib.paper import CITATION, SETTINGS, make_cells, specs_of_settings
+from tacl_lib.paper.open_settings import chosen
 from tacl_lib.paper.paper_runs import Evidence
-from tacl_lib.report.tables import comparison_table, result_table, table_of_settings, to_html
-from tacl_lib.runs.grid import EXPERIMENTS, Job, table_jobs
+from tacl_lib.paper.published import in_order
+from tacl_lib.paper.readings import PAPER
+from tacl_lib.paper.together import Together
+from tacl_lib.report.figures import style
+from tacl_lib.report.gallery import Gallery
+from tacl_lib.report.live import in_kind
+from tacl_lib.report.rendering import allowed, picture, render, stylesheet
+from tacl_lib.report.summary import Shown, summary_of
+from tacl_lib.report.tables import Table, result_tables, table_of_settings
+from tacl_lib.report.times import Times, circumstances_of
+from tacl_lib.runs.grid import Job, table_jobs
 from tacl_lib.runs.profiles import Profile
-from tacl_lib.runs.store import METRICS, REFERENCE, Store
+from tacl_lib.runs.store import ReadOnce, Store
 
-_LONG_AGO = "2000-01-01T00:00:00+00:00"  #: for records made before they said when
-
-_STYLE = """
-body{font:16px/1.5 system-ui,sans-serif;max-width:78rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
-h1,h2{line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid #ccc}img{max-width:100%;height:auto}
-.notice{border:2px solid #d97706;padding:.5rem .8rem;font-weight:700}figure{margin:1.5rem 0}
-figcaption{color:#555;font-size:.9em}table.plain{border-collapse:collapse}
-table.plain td,table.plain th{padding:.15rem .7rem;text-align:left;border-bottom:1px solid #ddd}
-nav a{margin-right:1rem}.wide{overflow-x:auto}.wide td{vertical-align:top}
-.claims table{font-size:.88em}.claims td:first-child{min-width:14rem}
-.claims td:nth-child(5):nth-last-child(2),.claims td:nth-child(6){min-width:23rem}
-"""
+__all__ = ["Times", "write_report"]
 
 
-@dataclass
-class Times:
-    """When the parts of a reproduction began and ended, in UTC."""
+def write_report(
+    build: Path, profile: Profile, jobs: Sequence[Job], missing: dict[str, str], store: Store, times: Times
+) -> Path:
+    """Gather what the reference runs and these runs show, the settings, machine, times and what is missing.
 
-    begun: datetime
-    runs_over: datetime | None = None  #: the notebooks that run experiments were through
-    over: datetime | None = None  #: tables and figures as well
-    workers: int = 1  #: jobs that could be done at once
-
-    def overhead(self, run_seconds: float) -> float:
-        """Seconds that papermill, kernels and Dask took beyond the runs, which had ``workers`` to share them."""
-        return (self.runs_over - self.begun).total_seconds() - run_seconds / self.workers
-
-
-def write_report(build: Path, figures: Path, profile: Profile, jobs: Sequence[Job], store: Store, times: Times) -> Path:
-    """Gather tables, figures, settings, machine, times and what was not run into ``build/report.html``.
-
-    figures: folder of the pictures. jobs: everything that the reproduction was to run.
+    jobs: everything that the reproduction was to run. missing: datasets that could not be had → why.
     """
-    plan = json.loads((build / "plan.json").read_text(encoding="utf-8"))
-    reduced = f"REDUCED ({profile.reduction})" if profile.reduction else None
-    of_tables = table_jobs(profile, [job.spec.dataset for job in jobs], [job.spec.learner for job in jobs])
-    cells = make_cells(store.summaries(of_tables), reduced=reduced, reasons=plan["missing"])
+    styles = stylesheet("table.css", "report.css")
     specs = specs_of_settings(profile)
-    sections = {
-        "Summary": _summary(cells, reduced, plan["missing"]),
-        "Tables": _tables(cells, reduced, plan["missing"], store.notes(of_tables)),
-        "Figures": _figures(figures),
-        "Settings": "".join(to_html(table_of_settings(name, specs[name], reduced=reduced)) for name in SETTINGS),
-        "What holds of the paper": _claims(store if profile.name == "paper" else Store(REFERENCE)),
-        "Machine and times": _times(build, jobs, store, times),
-    }
-    links = "".join(f'<a href="#{_anchor(title)}">{escape(title)}</a>' for title in sections)
-    body = "".join(f'<h2 id="{_anchor(t)}">{escape(t)}</h2>\n{text}\n' for t, text in sections.items())
-    title = f"TACL: reproduction, profile {profile.name}"
-    notice = f'<p class="notice">{escape(reduced)}: not comparable with the paper.</p>' if reduced else ""
-    page = (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>\n'
-        f"<body>\n<h1>{escape(title)}</h1>\n{notice}\n<p>{escape(CITATION)}</p>\n<nav>{links}</nav>\n{body}</body></html>\n"
+    page = render(
+        "report.html",
+        profile=profile,
+        citation=CITATION,
+        styles=styles,
+        policy=allowed(styles),
+        paper=paper_part(Together(store.folder)),
+        live=live_part(profile, jobs, store) if profile.reduction else None,
+        missing={style.DATASETS.get(name, name): reason for name, reason in missing.items()},
+        settings=[table_of_settings(name, specs[name]) for name in SETTINGS],
+        open_settings=chosen(PAPER),
+        circumstances=circumstances_of(build, jobs, store, times),
+        times=times,
     )
     path = build / "report.html"
     write_whole(path, lambda part: part.write_text(page, encoding="utf-8"))
     return path
 
 
-def _summary(cells: pd.DataFrame, reduced: str | None, missing: dict[str, str]) -> str:
-    line = agreement(cells, at_paper_settings=reduced is None)
-    parts = [f"<p>{escape(line[0].upper() + line[1:])}.</p>"]
-    if missing:
-        rows = "".join(f"<li><b>{escape(name)}</b>: {escape(reason)}</li>" for name, reason in missing.items())
-        parts.append(f"<p>Datasets that could not be had:</p><ul>{rows}</ul>")
-    deviating = cells[cells["verdict"] == "deviates"]
-    if len(deviating):
-        counts = (
-            deviating.groupby(["experiment", "metric", "dataset"]).size().rename("cells that deviate").reset_index()
-        )
-        parts.append("<p>Where ours and the paper's differ by more than the tolerance:</p>" + _plain(counts))
-    unrun = cells[cells["verdict"] == "not run"].groupby(["experiment", "dataset"]).size().rename("cells not run")
-    if len(unrun):
-        parts.append("<p>Not run:</p>" + _plain(unrun.reset_index()))
-    return "".join(parts)
-
-
-def _tables(cells: pd.DataFrame, reduced: str | None, missing: dict[str, str], notes: dict[str, str]) -> str:
-    parts = []
-    for experiment in EXPERIMENTS:
-        for metric in METRICS:
-            given = {"reduced": reduced, "reasons": missing, "notes": notes}
-            parts.append(to_html(result_table(cells, experiment, metric, **given)))
-            comparison = to_html(comparison_table(cells, experiment, metric, **given))
-            parts.append(f"<details><summary>ours, paper, difference, verdict</summary>{comparison}</details>")
-    return "\n".join(parts)
-
-
-def _figures(folder: Path) -> str:
-    parts = []
-    for image in sorted(folder.glob("*.png")):
-        alt = image.with_suffix(".alt.txt")
-        text = alt.read_text(encoding="utf-8") if alt.exists() else image.stem
-        data = base64.b64encode(image.read_bytes()).decode()
-        caption = image.stem.replace("_", " ")
-        parts.append(
-            f'<figure><img alt="{escape(text)}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{escape(caption)}</figcaption></figure>"
-        )
-    return "\n".join(parts)
-
-
-def _claims(store: Store) -> str:
-    """Runs at the paper's settings: the user's, if this is the paper's profile, else the reference runs."""
+def paper_part(store: Together) -> dict | None:
+    """What the runs at the paper's settings show: the reference runs and the user's own; None if there are none."""
     try:
         evidence = Evidence(store)
-    except TaclError as error:
-        return f"<p>{escape(str(error))}</p>"
-    which = "the reference runs that come with the project" if store.is_reference else "these runs"
-    more = "More: every number and how to make it again, open settings, differences, what was tried"
-    return (
-        f"<p>From {which}, at the paper's settings.</p>"
-        f'<div class="wide claims">{_from_markdown(opening(evidence))}</div>'
-        f'<details><summary>{more}</summary><div class="wide">{_from_markdown(details(evidence))}</div></details>'
+    except TaclError:
+        return None
+    gallery = Gallery(PAPER, evidence.store)
+    shown = {"reasons": {}, "beside": True, "own": evidence.own, "notes": evidence.store.notes(evidence.jobs)}
+    tables = result_tables(evidence.cells, **shown)
+    return {
+        **summary_of(evidence),
+        "tables": tables,
+        "notes": _notes(tables),
+        "figures": _shown(gallery),
+        "waiting": gallery.waiting,
+        "judged": evidence.judged(),
+        "own": sorted(evidence.own),
+    }
+
+
+def live_part(profile: Profile, jobs: Sequence[Job], store: Store) -> dict:
+    """What the reduced runs of this machine show, and whether they show the paper's findings in kind."""
+    datasets, methods = (
+        list(dict.fromkeys(getattr(job.spec, kind) for job in jobs)) for kind in ("dataset", "learner")
     )
+    store = ReadOnce(store.folder)
+    of_tables = table_jobs(profile, datasets, methods)
+    runs = store.summaries(of_tables)
+    cells = make_cells(runs, reduced=profile.reduction)
+    there = in_order(runs["dataset"], style.DATASETS)
+    gallery = Gallery(profile, store, datasets=there, methods=methods, seeds=profile.seeds)
+    gallery.reduced = None  # one banner says it for all of them
+    tables = result_tables(cells, datasets=there, notes=store.notes(of_tables))
+    return {
+        "tables": tables,
+        "notes": _notes(tables),
+        "rules": in_kind(runs, gallery.study_runs(), gallery.study_dataset),
+        "figures": _shown(gallery, width=1100),
+        "seeds": len(profile.seeds),
+    }
 
 
-def _from_markdown(text: str) -> str:
-    """Our own Markdown, which may have line breaks as tags, as a part of the report."""
-    html = mistune.create_markdown(escape=False, plugins=["table"])(text)
-    # One level down, as the report has headings of its own.
-    html = re.sub(r"<(/?)h([23])>", lambda tag: f"<{tag[1]}h{int(tag[2]) + 1}>", html)
-    html = html.replace("<table>", '<table class="plain">')
-    return re.sub(r"<a [^>]*>(.*?)</a>", r"\1", html)  # the report may lie where its neighbours are not
+def _notes(tables: Sequence[Table]) -> list[str]:
+    """What the tables say of data that is not the published set, once."""
+    return sorted({note for table in tables for note in table.footnotes if note.startswith("†")})
 
 
-def _times(build: Path, jobs: Sequence[Job], store: Store, times: Times) -> str:
-    """Where the hours went, and what papermill and Dask cost on top."""
-    import nbformat  # here, as it takes seconds and is needed last
-
-    rows, devices = [], set()
-    for job in jobs:
-        records = store.records(*job)
-        if records:
-            info = records[0].info
-            devices.add(info["device"])
-            now = datetime.fromisoformat(info.get("finished", _LONG_AGO)) >= times.begun.replace(microsecond=0)
-            rows.append((job.spec.learner, info["wall_seconds_of_stack"], len(records), now))
-    frame = pd.DataFrame(rows, columns=["method", "seconds", "runs", "now"])
-    by_method = frame.groupby("method")[["seconds", "runs"]].sum().round(1).reset_index()
-    notebooks = {}
-    for path in sorted(build.glob("*.ipynb")):
-        notebooks[path.stem] = nbformat.read(path, 4).metadata.get("papermill", {}).get("duration")
-    facts = circumstances(", ".join(sorted(devices)))
-    versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
-    listing = pd.DataFrame([(n, f"{d:.0f}") for n, d in notebooks.items() if d], columns=["notebook", "seconds"])
-    fresh = frame.loc[frame["now"], "seconds"].sum()
-    whole, drawing = ((times.over - since).total_seconds() for since in (times.begun, times.runs_over))
-    return (
-        f"<p>Made on {times.over.astimezone():%Y-%m-%d %H:%M %Z} on {escape(facts['machine'])}, device "
-        f"{escape(facts['device'])}; commit {escape(facts['commit'])}; {escape(versions)}.</p>"
-        f"<p>This reproduction took {whole:.0f} s. Runs of this call: {fresh:.0f} s of workers' time, shared by "
-        f"{times.workers} at once; runs that were there before: {frame['seconds'].sum() - fresh:.0f} s. "
-        f"<b>Overhead of papermill, kernels and Dask: {times.overhead(fresh):.0f} s</b> beyond the runs' share; "
-        f"tables and figures: {drawing:.0f} s.</p>"
-        f"{_plain(by_method)}<p>Notebooks, from start to end:</p>{_plain(listing)}"
-    )
-
-
-def _plain(frame: pd.DataFrame) -> str:
-    return frame.to_html(index=False, border=0, classes="plain")
-
-
-def _anchor(title: str) -> str:
-    return title.lower().replace(" ", "-")
+def _shown(gallery: Gallery, **how) -> list[Shown]:
+    """The result figures and those of the study that there are runs for."""
+    drawn = [name for name in gallery.drawn if name not in ("method_strategy", "method_clustering")]
+    # The single panels of the study are in its pairs already.
+    drawn = [name for name in drawn if name not in ("clusters_clustering", "clusters_random")]
+    figures = ((name, gallery.draw(name)) for name in drawn)
+    return [
+        Shown(name, gallery.title(name), picture(figure, **how), figure.alt, gallery.own(name))
+        for name, figure in figures
+    ]

@@ -148,7 +148,7 @@ def reproduce(plan: Plan, results: Path, build: Path, figures: Path, cluster: st
     print("tables and figures …", file=sys.stderr)
     _execute("08_tables_and_figures", build / "tables-and-figures.ipynb", last)
     times.over = datetime.now(UTC)
-    report = write_report(build, figures, plan.profile, plan.jobs, Store(results), times)
+    report = write_report(build, plan.profile, plan.jobs, plan.missing, Store(results), times)
     print(f"\nThe report: {report}")  # whole: papermill changes the working folder of this process
     return report
 

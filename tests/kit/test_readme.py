@@ -8,22 +8,37 @@ import pytest
 
 from tacl_lib.errors import TaclError
 from tacl_lib.paper.calibration import AS_RUN, FORMER_TA_AGEM
-from tacl_lib.paper.evidence import PAGE, page, short
 from tacl_lib.paper.markdown import block, replaced_block
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.paper.readings import others
+from tacl_lib.report.evidence import FIGURES, LARGEST, pages, short
 from tacl_lib.runs import command as command_line
 from tacl_lib.runs.store import REFERENCE, Store
 
 ROOT = Path(__file__).parents[2]
+NUMBERS = REFERENCE / "numbers.md"
+READINGS = REFERENCE / "readings.md"
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES += [*sorted(REFERENCE.glob("*.md")), FIGURES / "README.md"]
 
 
 def test_evidence_is_made_from_the_reference_runs():
     """A number that somebody typed, or that is older than the runs, is found here."""
     evidence = Evidence(Store(REFERENCE))
     assert block((ROOT / "README.md").read_text(encoding="utf-8"), "evidence").strip() == short(evidence)
-    assert PAGE.read_text(encoding="utf-8") == page(evidence)
+    for name, text in pages(evidence).items():
+        assert (REFERENCE / name).read_text(encoding="utf-8") == text, f"{name} is out of date: make evidence"
+
+
+def test_the_papers_figures_are_small_and_have_alt_texts():
+    names = {path.stem for path in FIGURES.glob("*.svg")}
+    assert {"overview", "agreement", "scatter", "method_strategy"} <= names
+    assert names == {path.stem for path in FIGURES.glob("*.png")}
+    assert names == {path.name.removesuffix(".alt.txt") for path in FIGURES.glob("*.alt.txt")}
+    assert sum(path.stat().st_size for path in FIGURES.iterdir()) < LARGEST
+    page = (FIGURES / "README.md").read_text(encoding="utf-8")
+    for name in names:
+        assert f"]({name}.png)]({name}.svg)" in page
 
 
 def test_every_printed_command_makes_the_runs_that_it_stands_beside(monkeypatch):
@@ -35,7 +50,8 @@ def test_every_printed_command_makes_the_runs_that_it_stands_beside(monkeypatch)
         raise TaclError("asked.")
 
     monkeypatch.setattr(command_line, "run", ask)
-    rows = re.findall(r"^\|.*\| (\d) \|[^|]*\| `(--dataset .*)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    text = "".join(path.read_text(encoding="utf-8") for path in (NUMBERS, READINGS))
+    rows = re.findall(r"^\|.*\| (\d) \|[^|]*\| `(--dataset .*)` \|$", text, re.MULTILINE)
     evidence = Evidence(Store(REFERENCE))
     of_no_study = len(others(evidence.store).splitlines()) - 2
     of_study = [records for study in (AS_RUN, FORMER_TA_AGEM) for records in evidence.study(study).values()]
@@ -75,7 +91,7 @@ def test_a_block_is_replaced_between_its_markers_only():
         replaced_block(text, "z", "new")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.name}")
 def test_links_and_pictures_exist(page):
     links = re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
     local = [link.split("#")[0] for link in links if "://" not in link]

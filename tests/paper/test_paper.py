@@ -234,20 +234,29 @@ def test_bold_is_the_best_and_what_cannot_be_told_from_it():
 
 
 def test_lower_forgetting_is_better():
-    cells = make_cells(column_of({"sgd": [0.3, 0.31, 0.3], "bgd": [0.1, 0.11, 0.1]}, "forgetting"))
+    cells = make_cells(
+        column_of({"sgd": [0.3, 0.31, 0.3, 0.3, 0.31], "bgd": [0.1, 0.11, 0.1, 0.1, 0.11]}, "forgetting")
+    )
     assert one(cells, "bgd", "forgetting")["bold"]
     assert not one(cells, "sgd", "forgetting")["bold"]
 
 
 def test_best_of_one_is_not_bold():
-    cells = make_cells(column_of({"sgd": [0.8, 0.8], "agem": [0.7, 0.7]}))
+    cells = make_cells(column_of({"sgd": [0.8] * 5, "agem": [0.7] * 5}))
     assert not cells["bold"].any()
 
 
+def test_with_fewer_runs_than_the_papers_nothing_is_bold():
+    values = [0.90, 0.91, 0.90, 0.91, 0.90]
+    for runs, bold in ((4, False), (5, True)):
+        cells = make_cells(column_of({"sgd": values[:runs], "bgd": [value - 0.1 for value in values]}))
+        assert one(cells, "sgd")["bold"] == bold
+
+
 def test_diverged_runs_are_not_bold_and_deviate():
-    cells = make_cells(column_of({"sgd": [0.8, 0.8], "bgd": [0.7, 0.7], "ta_agem": [0.9, np.nan]}))
+    cells = make_cells(column_of({"sgd": [0.8] * 5, "bgd": [0.7] * 5, "ta_agem": [0.9] * 4 + [np.nan]}))
     row = one(cells, "ta_agem")
-    assert (row["runs"], row["bold"], row["verdict"]) == (2, False, DEVIATES)
+    assert (row["runs"], row["bold"], row["verdict"]) == (5, False, DEVIATES)
     assert np.isnan(row["ours"])
     assert one(cells, "sgd")["bold"]
 
@@ -349,9 +358,10 @@ def test_agreement_counts():
 
 def test_columns_with_the_papers_methods_in_bold_are_counted():
     """The paper has .878 of TA-A-GEM alone in bold on MNIST's class split, and both of the two by the first task."""
-    ours = column_of({"sgd": [0.80, 0.81], "sgd_lr_adapt": [0.81, 0.80], "bgd": [0.80, 0.79], "ta_ogd": [0.85, 0.86]})
+    others = {"sgd": [0.80, 0.81], "sgd_lr_adapt": [0.81, 0.80], "bgd": [0.80, 0.79], "ta_ogd": [0.85, 0.86]}
     for best, same in (([0.95, 0.96], 1), ([0.86, 0.85], 0)):
-        n = counts(make_cells(pd.concat([ours, column_of({"ta_agem": best})])))
+        five = {method: [*values, *values, values[0]] for method, values in (others | {"ta_agem": best}).items()}
+        n = counts(make_cells(column_of(five)))
         assert (n["columns"], n["bold_agree"]) == (3, same)
 
 

@@ -23,7 +23,7 @@ from tacl_lib.core.memory.events import EventLog, log_of
 from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.report import figures
-from tacl_lib.report.figures import parts, style
+from tacl_lib.report.figures import parts, picture, style
 from tacl_lib.report.figures.timeline import draw_timeline, moments, oldest_counts
 from tacl_lib.runs import RunSpec, run
 
@@ -431,3 +431,20 @@ def test_a_notebook_shows_the_picture_with_its_text():
     assert data["image/png"].startswith("iVBOR")
     assert data["text/plain"] == about["image/png"]["alt"] == figure.alt
     assert f'alt="{html.escape(figure.alt)}"' in data["text/html"]
+
+
+def test_a_small_file_draws_the_same_lines():
+    """Its steps, added up, are the places of the full file to half a tenth of a dot, however long the line."""
+    rng = np.random.default_rng(0)
+    places = rng.uniform(0, 500, (2000, 2))
+    told = " ".join(f"{'M' if number % 500 == 0 else 'L'} {x:.6f} {y:.6f}" for number, (x, y) in enumerate(places))
+    small = picture._steps(told + " z")
+    assert len(small) < 0.6 * len(told)
+    found, at = [], np.zeros(2)
+    for command, x, y in re.findall(r"([Ml])(-?[\d.]+) (-?[\d.]+)", small):
+        at = np.array([float(x), float(y)]) + (at if command == "l" else 0)
+        found.append(at)
+    assert np.abs(np.array(found) - places).max() < 0.0501
+    assert small.endswith("z")
+    curved = "M 1.23456 2 Q 3.98765 4 5 6 z"
+    assert picture._steps(curved) == "M 1.23 2 Q 3.98 4 5 6 z"

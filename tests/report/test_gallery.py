@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tacl_lib.errors import TaclError
+from tacl_lib.paper.together import Together
 from tacl_lib.report import gallery
 from tacl_lib.report.figures import alt_of
 from tacl_lib.report.gallery import Gallery
@@ -28,20 +29,36 @@ def test_a_figure_is_drawn_from_reference_runs_and_names_what_is_missing(tmp_pat
     shutil.copy(one, tmp_path)
     found = Gallery(PROFILES["paper"], Store(tmp_path)).draw("disjoint_fashion_mnist")
     assert "Class split, accuracy after the last epoch: SGD" in alt_of(found)
-    assert "Rotation: not run" in alt_of(found)
+    assert "Rotation" not in alt_of(found)
+    assert len(found.axes) == 3  # one column: nothing is drawn for splits without runs
 
 
-def test_a_dataset_that_could_not_be_had_has_a_figure_with_the_reason(tmp_path):
-    some = Gallery(PROFILES["smoke"], Store(tmp_path), missing={"mnist": "MNIST could not be had."})
-    assert "disjoint_mnist" in some.names
-    texts = [text.get_text() for text in some.draw("disjoint_mnist").findobj(lambda part: hasattr(part, "get_text"))]
-    assert any("MNIST could not be had" in text for text in texts)
+def test_what_has_no_runs_is_named_and_not_drawn(tmp_path):
+    one = Store(REFERENCE).path(PROFILES["paper"].spec("fashion_mnist", "class", "disjoint", "sgd"), 0)
+    shutil.copy(one, tmp_path)
+    some = Gallery(PROFILES["paper"], Store(tmp_path))
+    assert some.drawn == ["method_strategy", "method_clustering", "disjoint_fashion_mnist"]
+    assert sorted(some.drawn + some.waiting) == sorted(some.names)
+    with pytest.raises(TaclError, match=r"no runs for the figure disjoint_svhn \(profile paper\); run them first"):
+        some.draw("disjoint_svhn")
+
+
+def test_runs_of_ones_own_are_told_apart(tmp_path):
+    spec = PROFILES["paper"].spec("fashion_mnist", "class", "disjoint", "sgd")
+    together = Gallery(PROFILES["paper"], Together(tmp_path))
+    assert together.own("disjoint_fashion_mnist") == ""
+    shutil.copy(Store(REFERENCE).path(spec, 0), tmp_path)
+    assert together.own("disjoint_fashion_mnist") == "class SGD"
+    assert together.own("disjoint_mnist") == ""
+    assert Gallery(PROFILES["paper"], Store(tmp_path)).own("disjoint_fashion_mnist") == ""
 
 
 def test_each_study_figure_reads_its_own_runs(tmp_path, monkeypatch):
     """The store is asked for the jobs of the study of this profile, and of no other."""
     asked = []
+    monkeypatch.setattr(Store, "missing", lambda *_: [])
     monkeypatch.setattr(Store, "records", lambda self, spec, seeds: asked.append((spec.name(), tuple(seeds))) or [])
+    monkeypatch.setattr(gallery, "timeline_figure", lambda *_, **__: None)
     Gallery(PROFILES["smoke"], Store(tmp_path)).draw("clusters_rate_0_1")
     assert asked == [(job.spec.name(), job.seeds) for job in study_jobs(PROFILES["smoke"], "digits")]
 
@@ -58,6 +75,7 @@ def test_each_study_figure_reads_its_own_runs(tmp_path, monkeypatch):
 )
 def test_each_cluster_figure_shows_its_own_runs(name, rate, policies, tmp_path, monkeypatch):
     shown = {}
+    monkeypatch.setattr(Store, "missing", lambda *_: [])
     monkeypatch.setattr(Store, "records", lambda self, spec, seeds: [spec.name()])
     monkeypatch.setattr(gallery, "timeline_figure", lambda panels, **_: shown.update(panels))
     Gallery(PROFILES["smoke"], Store(tmp_path)).draw(name)

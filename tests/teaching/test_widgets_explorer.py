@@ -10,7 +10,7 @@ import pytest
 
 import tacl_lib.paper
 from tacl_lib.core.record import Record
-from tacl_lib.paper import evidence
+from tacl_lib.report import summary
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS
 from tacl_lib.runs.profiles import PROFILES
@@ -257,7 +257,7 @@ def test_own_runs_and_the_project_s_stand_side_by_side(store, tmp_path, monkeypa
 
 def test_the_reference_runs_of_the_project_are_shown():
     view = forgetting_explorer(REFERENCE)
-    view.experiment.value, view.dataset.value, view.split.value = evidence.SHOWN
+    view.experiment.value, view.dataset.value, view.split.value = summary.SHOWN
     assert view.said == ""
     lines = [trace.name for trace in visible(view, "average_accuracy", "line")]
     table = (ROOT / "README.md").read_text()

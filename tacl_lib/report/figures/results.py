@@ -18,25 +18,28 @@ def result_figure(
     *,
     dataset: str,
     experiment: str = "disjoint",
+    splits: Sequence[str] = tuple(style.SPLITS),
     reasons: Mapping[str, str] | None = None,
     reduced: str | None = None,
 ) -> Picture:
     """Average accuracy, accuracy of the first task and its forgetting, by split: mean of runs ±1 standard deviation.
 
     runs: records by split and method, ``{"class": {"sgd": [record, …]}}``.
-    reasons: why a split was not run, for its empty panels.
+    splits: the columns to draw. reasons: why one of them was not run, for its empty panels.
     reduced: what was cut down, e.g. ``"REDUCED (profile quick: 2 epochs)"``; drawn on the face of the figure.
     """
     unknown = set(runs) - set(style.SPLITS)
     if unknown:
         raise TaclError(f"unknown splits {sorted(unknown)}; choose among: {', '.join(style.SPLITS)}.")
-    runs = {split: {m: list(r) for m, r in runs.get(split, {}).items() if r} for split in style.SPLITS}
+    runs = {
+        split: {m: list(r) for m, r in runs.get(split, {}).items() if r} for split in style.SPLITS if split in splits
+    }
     looks = style.looks(method for of_split in runs.values() for method in of_split)
     title = f"{style.DATASETS.get(dataset, dataset)}, {style.EXPERIMENTS.get(experiment, experiment)}"
     with style.applied():
-        picture = new_picture(11, 8.4, title=title, reduced=reduced)
-        axes = picture.subplots(len(METRICS), len(style.SPLITS), squeeze=False)
-        for column, split in enumerate(style.SPLITS):
+        picture = new_picture(max(2 + 3 * len(runs), 7), 8.4, title=title, reduced=reduced)
+        axes = picture.subplots(len(METRICS), len(runs), squeeze=False)
+        for column, split in enumerate(runs):
             reason = (reasons or {}).get(split, "no finished runs were given")
             for row, metric in enumerate(METRICS):
                 ax = axes[row, column]
@@ -54,7 +57,7 @@ def result_figure(
             picture.legend(
                 handles=key_of(looks.values()),
                 loc="outside lower center",
-                ncols=len(looks),
+                ncols=len(looks) if len(runs) == len(style.SPLITS) else 4,
                 handlelength=4,
                 frameon=False,
             )
@@ -89,9 +92,9 @@ def _alt(runs: Mapping[str, Runs], title: str, looks, reasons, experiment: str, 
     """What the figure shows, with the numbers at the end of training."""
     marks = "Grey bands show where two tasks are mixed." if experiment == "continuous" else ""
     said = [
-        f"{title}: nine line charts over epochs. Rows: average accuracy over the tasks seen, accuracy of the first "
-        "task, forgetting of the first task. Columns: task split by permutation, rotation and class. One line per "
-        "method is the mean over runs, a band is ±1 standard deviation.",
+        f"{title}: {len(METRICS) * len(runs)} line charts over epochs. Rows: average accuracy over the tasks seen, "
+        f"accuracy of the first task, forgetting of the first task. Columns: task split by {', '.join(runs)}. One line "
+        "per method is the mean over runs, a band is ±1 standard deviation.",
         marks or "Thin vertical lines show where the task changes.",
     ]
     for split, of_split in runs.items():

@@ -1,12 +1,12 @@
 """From cells and settings to tables: the six result tables, a comparison beside each, three tables of settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from tacl_lib.errors import TaclError, unknown_name
-from tacl_lib.paper.compare import DIGITS, NO_REASON, NOT_RUN, REDUCED
+from tacl_lib.paper.compare import DIGITS, NO_REASON, NOT_RUN, PAPER_RUNS, REDUCED
 from tacl_lib.paper.published import (
     CITATION,
     DATASETS,
@@ -35,39 +35,54 @@ def result_table(
     reasons: Mapping[str, str] | None = None,
     notes: Mapping[str, str] | None = None,
     datasets: Sequence[str] | None = None,
+    beside: bool = False,
+    own: Collection[tuple[str, ...]] = (),
 ) -> Table:
     """One of the six tables, laid out as in the paper, with our numbers.
 
     cells: what `make_cells` gives. reduced: the text that marks a reduced profile. reasons: dataset → why it was
     not run. notes: dataset → what must be said beside results from it, e.g. that its images were made again.
-    datasets: only these; None takes all.
+    datasets: only these; None takes all. beside: the paper's numbers stand below ours (in HTML).
+    own: which cells (experiment, dataset, split, method) have runs of the user's own, to be marked.
     """
-    own = _part(cells, experiment, metric, reasons, datasets)
-    by_place = {(c.dataset, c.split, c.method): c for c in own.itertuples()}
-    titles = {dataset: DATASETS.get(dataset, dataset) for dataset in own["dataset"].unique()}
+    part = _part(cells, experiment, metric, reasons, datasets)
+    by_place = {(c.dataset, c.split, c.method): c for c in part.itertuples()}
+    titles = {dataset: DATASETS.get(dataset, dataset) for dataset in part["dataset"].unique()}
     places = [(dataset, split) for dataset in titles for split in SPLITS]
-    methods = sorted(in_order(own["method"], METHODS), key=is_task_aware)
+    methods = sorted(in_order(part["method"], METHODS), key=is_task_aware)
     rows, data = [], []
     for method in methods:
         found = [by_place[dataset, split, method] for dataset, split in places]
         title = METHODS.get(method, method)
-        shown = (Cell(title), *(_ours(c) for c in found))
+        shown = (Cell(title), *(_beside(_ours(c), c, own) if beside else _ours(c) for c in found))
         aware = is_task_aware(method)
         rows.append(Row(shown, grey=aware, line=aware and not rows[-1].grey))
         data.append([title, *(c.ours if np.isfinite(c.ours) else _number(c) for c in found)])
-    noted = _noted(own, notes)
+    noted = _noted(part, notes)
     return Table(
         name=f"{experiment}_{metric}",
         kind="result",
-        caption=_result_caption(own, experiment, metric),
+        title=f"{METRICS[metric].title}, {EXPERIMENTS[experiment]}",
+        caption=_result_caption(part, experiment, metric),
         notice=_notice(cells, reduced),
         groups=(("", 1), *((title + "†" * (dataset in noted), len(SPLITS)) for dataset, title in titles.items())),
         head=("", *list(SPLITS.values()) * len(titles)),
         rows=tuple(rows),
         data=pd.DataFrame(data, columns=["method", *(f"{titles[d]} {SPLITS[s]}" for d, s in places)]),
         text_columns=(0,),
-        footnotes=_footnotes(own, noted),
+        footnotes=_footnotes(part, noted),
     )
+
+
+def result_tables(cells: pd.DataFrame, **how) -> list[Table]:
+    """The result tables of all experiments and metrics that there is something to show of.
+
+    how: as for `result_table`.
+    """
+    datasets = how.get("datasets")
+    some = cells if datasets is None else cells[cells["dataset"].isin(datasets)]
+    there = [experiment for experiment in EXPERIMENTS if (some["experiment"] == experiment).any()]
+    return [result_table(cells, experiment, metric, **how) for experiment in there for metric in METRICS]
 
 
 def comparison_table(
@@ -127,6 +142,7 @@ def table_of_settings(name: str, spec: RunSpec | None = None, *, reduced: str | 
     return Table(
         name=f"settings_{name}",
         kind="settings",
+        title=SETTINGS[name].title,
         caption=f"{SETTINGS[name].title}: the values in use here, read from the library, and those of the paper.",
         notice=_one_line(reduced or ""),
         head=("parameter", "value", "paper", "explanation"),
@@ -186,6 +202,19 @@ def _ours(cell) -> Cell:
     return Cell(number, bool(cell.bold), deviation, said)
 
 
+def _beside(cell: Cell, of, own: Collection[tuple[str, ...]]) -> Cell:
+    """A cell of ours with the paper's number below it."""
+    if not np.isfinite(of.paper):
+        return cell
+    paper = f"{of.paper:.{DIGITS}f}"
+    if of.runs == 0:
+        return cell._replace(paper=paper, hint=f"not run yet; paper {paper}")
+    said = f"{cell.hint}; paper {paper}, difference {_signed(of.difference)}"
+    marked = (of.experiment, of.dataset, of.split, of.method) in own
+    far = not abs(of.difference) <= of.tolerance
+    return cell._replace(paper=paper, hint=said + "; your own runs" * marked, far=far, own=marked)
+
+
 def _signed(difference: float) -> str:
     if not np.isfinite(difference):
         return ABSENT
@@ -205,10 +234,15 @@ def _result_caption(own: pd.DataFrame, experiment: str, metric: str) -> str:
     title, of, higher = METRICS[metric]
     aware = any(map(is_task_aware, own["method"]))
     context = " Task-aware methods, set apart below, are given for context and never bold." if aware else ""
+    bold = (
+        "Bold: the best task-agnostic method of a column and those not significantly different from it (Welch's "
+        "t-test over runs, 99% confidence)."
+        if own["bold"].any()
+        else f"Nothing is bold: that takes {PAPER_RUNS} runs of each task-agnostic method."
+    )
     return (
         f"{title} ({of}), {EXPERIMENTS[experiment]} experiments: OUR results, mean over all epochs and then over runs "
-        f"({runs}); {'higher' if higher else 'lower'} is better. Bold: the best task-agnostic method of a column and "
-        f"those not significantly different from it (Welch's t-test over runs, 99% confidence).{context} "
+        f"({runs}); {'higher' if higher else 'lower'} is better. {bold}{context} "
         f"Laid out as in the paper: {CITATION}."
     )
 

@@ -13,6 +13,9 @@ class Cell(NamedTuple):
     bold: bool = False
     deviation: str = ""  #: one standard deviation, where there is one
     hint: str = ""  #: shown when the pointer rests on it, in HTML
+    paper: str = ""  #: the paper's number, to stand below ours
+    far: bool = False  #: further from it than the tolerance
+    own: bool = False  #: has runs of the user's own among those that come with the project
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,16 @@ class Table:
     data: pd.DataFrame  #: for the CSV file: the same table in full precision
     text_columns: tuple[int, ...]  #: aligned to the left; the others hold numbers
     footnotes: tuple[str, ...] = ()
+    title: str = ""  #: in few words, where a page says the rest once for all tables
     groups: tuple[tuple[str, int], ...] = ()  #: a row of headings above ``head``: text and how many columns
+
+    def starts(self) -> set[int]:
+        """The columns with which a group begins, but the first."""
+        starts, column = set(), 0
+        for _, span in self.groups:
+            starts.add(column)
+            column += span
+        return starts - {0}
 
     def flat_head(self) -> list[str]:
         """One heading a column, those of the groups put in front: ``"MNIST perm"``."""

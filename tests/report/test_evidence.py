@@ -1,21 +1,17 @@
 """The page of evidence and the part of the report that holds it, from small stores of made-up runs."""
 
-import re
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
-from paper_like import runs_like_paper
 
 from tacl_lib.core.record import Record
-from tacl_lib.paper import evidence, make_cells
+from tacl_lib.errors import TaclError
 from tacl_lib.paper.calibration import AS_RUN, FORMER_TA_AGEM
-from tacl_lib.paper.evidence import page
-from tacl_lib.paper.markdown import markdown_table
+from tacl_lib.paper.headlines import TEN, in_numbers, ten_claims
+from tacl_lib.paper.judging import Finding, Part
 from tacl_lib.paper.paper_runs import Evidence
-from tacl_lib.paper.readings import made
-from tacl_lib.report import page as report
+from tacl_lib.report import evidence
+from tacl_lib.report.evidence import pages
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
 
@@ -39,7 +35,8 @@ def put(
     spec = reading.of(PROFILES["paper"].spec(dataset, "class", "disjoint", method, **settings))
     for seed in seeds:
         info = ABOUT | {"spec": spec.full(), "data": {"note": note}} | ({"finished": finished} if finished else {})
-        plan = pd.DataFrame({"epoch": [0, 1, 2, 3], "task": [0, 0, 1, 1]})
+        plan = pd.DataFrame({"epoch": [0, 1, 2, 3], "task": [0, 0, 1, 1], "next_task": -1})
+        plan = plan.assign(first_step=[0, 10, 20, 30], steps=10)
         accuracy = np.full((4, 2), value + 0.001 * seed)
         counts = np.array([[sum(memory), 0]] * 2 + [list(memory)] * 2)
         Record(seed, plan, accuracy, np.ones((4, 2), bool), counts, info=info).write(store.path(spec, seed))
@@ -104,67 +101,85 @@ def test_the_study_is_judged_with_five_runs_of_each_policy_and_shown_with_any(st
 
 def test_the_study_with_other_readings_is_shown_beside_and_decides_nothing(store):
     put(store, "sgd", 0.80, range(5))
-    assert "which decides no claim" not in page(Evidence(store))
+    assert "which decides no claim" not in pages(Evidence(store))["numbers.md"]
     rate = {"policy": "clustering", "sampling_rate": 0.1}
     put(store, "ta_agem", 0.9, range(5), memory=(60, 40), reading=FORMER_TA_AGEM, **rate)
-    text = page(Evidence(store))
+    found = pages(Evidence(store))
+    text = found["numbers.md"]
     assert "which decides no claim" in text
     assert "`--dataset fashion_mnist --split class --learner ta_agem --scaling unit --initialisation glorot" in text
     assert "| clustering | 0.1 | 0.902 ± 0.002 | 0.902 ± 0.002 | 0.000 ± 0.000 | 60, 40 | 100 | 5 |" in text
     assert row_of(store, "counteracted at all rates")["our runs"] == "not tested"
-    assert "**Other stored runs**, which belong to no study:\n\nNone." in text
+    assert "Those that belong to no study:\n\nNone." in found["readings.md"]
 
 
 def test_the_page_tells_diverged_runs_missing_dates_and_other_data(store):
     put(store, "sgd", np.nan, [0], finished=None, note="a copy")
     put(store, "bgd", 0.8, [0])
-    text = page(Evidence(store))
+    found = pages(Evidence(store))
+    text = found["numbers.md"]
     assert "| SGD | diverged (0.804)" in text
-    assert "(1 early ones without a date)" in text
+    assert "2 runs (1 early ones without a date)" in found["provenance.md"]
     assert "date not recorded, commit abcdef1" in text
     assert "Not the published data: a copy." in text
     assert "2 of 540 cells" not in text
     assert "Of 540 cells 6 were run" in text
 
 
-def test_write_leaves_the_page_alone_if_the_readme_has_no_markers(store, tmp_path, monkeypatch):
+def test_nothing_is_written_if_the_readme_has_no_markers(store, tmp_path):
     put(store, "sgd", 0.8, range(5))
-    own_page = store.folder / "README.md"
-    for name, value in (("ROOT", tmp_path), ("REFERENCE", store.folder), ("PAGE", own_page)):
-        monkeypatch.setattr(evidence, name, value)
-    (tmp_path / "README.md").write_text("no markers")
-    with pytest.raises(SystemExit, match=r"evidence: README\.md has no markers"):
-        evidence.main(["--write"])
-    assert not own_page.exists()
-    (tmp_path / "README.md").write_text("<!-- evidence -->\n<!-- /evidence -->\n")
-    evidence.main(["--write"])
-    assert "| SGD | 0.802 ± 0.002 (0.804) |" in own_page.read_text(encoding="utf-8")
-    assert "Of 540 cells 3 were run" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    readme = tmp_path / "README.md"
+    readme.write_text("no markers")
+    with pytest.raises(TaclError, match=r"README\.md has no markers"):
+        evidence.write(Evidence(store), tmp_path / "pages", tmp_path / "figures", readme)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "runs"]
 
 
-def test_the_papers_profile_reports_on_the_users_own_runs(store):
-    assert "there are no runs at the paper" in report._claims(store)
+def test_pages_figures_and_the_readme_are_written_as_far_as_there_are_runs(store, tmp_path):
     put(store, "sgd", 0.8, range(5))
-    text = report._claims(store)
-    assert text.startswith("<p>From these runs, at the paper's settings.</p>")
-    assert "<strong>Of 540 cells 3 were run" in text
-    assert text.count("<h3>Claims</h3>") == 1
-    assert "holds in part (10 of 12)<br>✗ CIFAR10 permutation" in text  # a line for each part, not the tag as text
-    assert "<td>0.802 ± 0.002 (0.804)</td>" in text
+    readme, figures = tmp_path / "README.md", tmp_path / "figures"
+    readme.write_text("<!-- evidence -->\n<!-- /evidence -->\n")
+    evidence.write(Evidence(store), tmp_path / "pages", figures, readme)
+    assert "| SGD | 0.802 ± 0.002 (0.804) |" in (tmp_path / "pages" / "numbers.md").read_text(encoding="utf-8")
+    assert "Of 540 cells 3 were run" in readme.read_text(encoding="utf-8")
+    names = {path.stem for path in figures.glob("*.svg")}
+    assert names == {"agreement", "scatter", "method_strategy", "method_clustering", "disjoint_mnist"}
+    text = (figures / "disjoint_mnist.alt.txt").read_text(encoding="utf-8")
+    assert "3 line charts" in text  # of the one split that was run
+    page = (figures / "README.md").read_text(encoding="utf-8")
+    assert "No runs yet for: Fashion-MNIST, disjoint tasks, " in page
+    assert "SVHN, continuous change" in page
+    first = (tmp_path / "pages" / "README.md").read_text(encoding="utf-8")
+    assert "Not run yet: MNIST disjoint (permutation, rotation); MNIST continuous" in first
+    assert "; Fashion-MNIST; notMNIST; CIFAR-10; SVHN." in first
 
 
-def test_the_summary_counts_what_deviates():
-    assert "cells that deviate" in report._summary(make_cells(runs_like_paper(shift=0.05)), None, {})
-    assert "cells that deviate" not in report._summary(make_cells(runs_like_paper()), None, {})
+def test_what_a_file_says_is_shown_and_not_obeyed(store):
+    spec = PROFILES["paper"].spec("mnist", "class", "disjoint", "sgd")
+    put(store, "sgd", 0.8, range(4))
+    (record,) = store.records(spec, [0])
+    record.info["commit"] = "<script>alert(1)</script>|x"
+    record.write(store.path(spec, 0))
+    text = "".join(pages(Evidence(store)).values())
+    assert "<script" not in text
+    assert "&lt;script>alert(1)&lt;/script>&#124;x" in text
 
 
-def test_what_a_file_says_is_shown_and_not_obeyed():
-    """The page becomes a part of the report, where a script would run."""
-    bad = "<script>alert(1)</script>"
-    info = {"finished": "2030", "commit": bad, "machine": f"<img src=x onerror={bad}>", "device": bad}
-    said = made([SimpleNamespace(info=info)])
-    table = markdown_table(["a"], [[bad], ["1<br>2"], [said]])
-    for text in (said, table):
-        assert not re.search(r"<(?!br>)", text)
-        assert "&lt;script>alert(1)" in text
-    assert "1<br>2" in table
+def test_each_of_the_ten_claims_is_made_of_claims_and_of_all_that_matter(store):
+    put(store, "sgd", 0.80, range(5))
+    every = [each.ours for each in Evidence(store).judged()]
+    ten = ten_claims(every)
+    assert len(ten) == 10
+    for found, (_, begins) in zip(ten, TEN, strict=True):
+        made_of = [each for each in every if each.claim.startswith(begins)]
+        assert len(made_of) >= len(begins)
+        assert sum(len(each.parts) for each in made_of) == len(found.parts) > 0
+    used = [each.claim for each in every for _, begins in TEN if each.claim.startswith(begins)]
+    assert len(used) == len(set(used))  # none counts twice
+
+
+def test_the_line_of_numbers_shows_a_part_that_fails():
+    parts = (Part(True, "a"), Part(False, "b"), Part(None, "c"))
+    assert in_numbers(Finding("x", parts)) == "1 of 2 parts (1 more wait for runs); not in b"
+    assert in_numbers(Finding("x", parts[:1])) == "1 of 1 parts; e.g. a"
+    assert in_numbers(Finding("x", parts[2:])) == "none of 1 parts has runs yet"

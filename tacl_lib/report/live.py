@@ -1,0 +1,106 @@
+"""What short runs must show of the paper in kind: rules, checked on the runs and printed in the report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from tacl_lib.core.record import Record
+from tacl_lib.paper import METHODS, Finding, published
+from tacl_lib.paper.judging import Part, Results, number
+from tacl_lib.report.figures.style import DATASETS
+
+GAP = 0.03  #: a rule is asked only of columns where the paper's own gap exceeds it
+ALIKE = 0.1  #: how far the means of short runs may lie apart that are called alike
+PAPER_ALIKE = 0.05  #: the same in the paper, to ask at all
+
+Study = Mapping[tuple[str, float], Sequence[Record]]  #: runs by policy and sampling rate
+
+
+def in_kind(runs: pd.DataFrame, study: Study, study_dataset: str) -> list[Finding]:
+    """The rules, each with a part for every dataset that it is asked of.
+
+    runs: `Store.summaries` of one profile. study: the same profile's runs of clustering against random assignment.
+    A dataset that the paper does not have is asked everything.
+    """
+    results = Results(runs[runs["experiment"] == "disjoint"])
+    datasets = [name for name in DATASETS if name in set(runs["dataset"])]
+    return [
+        Finding("TA-A-GEM is above SGD on class split", tuple(_above_sgd(results, datasets))),
+        Finding(f"On permutation all methods are alike (within {ALIKE})", tuple(_alike(results, datasets))),
+        Finding("A-GEM, which is told the tasks, is best on rotation", tuple(_agem_best(results, datasets))),
+        Finding(
+            "Random assignment loses the first task from the memory (less than half of what clustering keeps)",
+            tuple(_lost(study, study_dataset)),
+        ),
+    ]
+
+
+def _above_sgd(results: Results, datasets: Sequence[str]) -> Iterator[Part]:
+    for dataset in datasets:
+        paper = _paper(dataset, "class")
+        if paper and paper["ta_agem"] - paper["sgd"] <= GAP:
+            continue
+        ours, theirs = (results.mean(dataset, "class", method) for method in ("ta_agem", "sgd"))
+        holds = None if None in (ours, theirs) else ours > theirs
+        yield Part(holds, f"{DATASETS[dataset]}: TA-A-GEM {number(ours)}, SGD {number(theirs)}")
+
+
+def _alike(results: Results, datasets: Sequence[str]) -> Iterator[Part]:
+    for dataset in datasets:
+        paper = _paper(dataset, "permutation")
+        if paper and max(paper.values()) - min(paper.values()) > PAPER_ALIKE:
+            continue
+        means = _means(results, dataset, "permutation")
+        holds = max(means.values()) - min(means.values()) <= ALIKE if len(means) > 1 else None
+        yield Part(holds, f"{DATASETS[dataset]}: {_ends(means)}")
+
+
+def _agem_best(results: Results, datasets: Sequence[str]) -> Iterator[Part]:
+    for dataset in datasets:
+        paper = _paper(dataset, "rotation")
+        if paper and paper["agem"] - max(value for method, value in paper.items() if method != "agem") <= GAP:
+            continue
+        means = _means(results, dataset, "rotation")
+        rivals = {method: value for method, value in means.items() if method != "agem"}
+        if "agem" not in means or not rivals:
+            yield Part(None, f"{DATASETS[dataset]}: –")
+            continue
+        second = max(rivals, key=rivals.get)
+        text = f"{DATASETS[dataset]}: A-GEM {means['agem']:.3f}, next {METHODS[second]} {rivals[second]:.3f}"
+        yield Part(means["agem"] > rivals[second], text)
+
+
+def _lost(study: Study, dataset: str) -> Iterator[Part]:
+    kept = {policy: _first_task(study.get((policy, 1.0), ())) for policy in ("clustering", "random")}
+    tested = None not in kept.values()
+    shares = ", ".join(f"{policy} {'–' if share is None else f'{share:.0%}'}" for policy, share in kept.items())
+    yield Part(
+        kept["random"] < kept["clustering"] / 2 if tested else None,
+        f"{DATASETS.get(dataset, dataset)}: share of the first task at the end, {shares}",
+    )
+
+
+def _first_task(records: Sequence[Record]) -> float | None:
+    """The share of the memory that the first task has when training ends, mean over runs."""
+    shares = [record.memory[-1, 0] / max(record.memory[-1].sum(), 1) for record in records]
+    return float(sum(shares) / len(shares)) if shares else None
+
+
+def _paper(dataset: str, split: str) -> dict[str, float]:
+    """The paper's average accuracies of a column by method; empty if it does not have the dataset."""
+    found = published().query("experiment == 'disjoint' and metric == 'average_accuracy'")
+    found = found[(found["dataset"] == dataset) & (found["split"] == split)]
+    return dict(zip(found["method"], found["value"], strict=True))
+
+
+def _means(results: Results, dataset: str, split: str) -> dict[str, float]:
+    means = {method: results.mean(dataset, split, method) for method in METHODS}
+    return {method: mean for method, mean in means.items() if mean is not None}
+
+
+def _ends(means: Mapping[str, float]) -> str:
+    """The lowest and the highest method in words."""
+    if not means:
+        return "–"
+    low, high = min(means, key=means.get), max(means, key=means.get)
+    return f"{METHODS[low]} {means[low]:.3f} to {METHODS[high]} {means[high]:.3f}"

@@ -1,0 +1,121 @@
+"""The first screen of report and evidence: the finding, how well the paper is reproduced, and ten claims."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, counts
+from tacl_lib.paper.headlines import in_numbers, ten_claims
+from tacl_lib.paper.paper_runs import Evidence
+from tacl_lib.paper.published import is_task_aware
+from tacl_lib.paper.readings import PAPER
+from tacl_lib.report.figures import Picture, heat_map, overview_figure, scatter, style
+from tacl_lib.report.rendering import picture
+from tacl_lib.runs.grid import experiment_jobs
+
+SHOWN = ("disjoint", "fashion_mnist", "class")  #: the column that the finding is told with
+_OVERVIEW = ("sgd", "bgd", "ta_ogd", "ta_agem", "agem")
+
+
+class Shown(NamedTuple):
+    """A figure in a page."""
+
+    name: str
+    title: str
+    source: str
+    alt: str
+    own: str = ""  #: which of its runs are the user's own
+
+
+def summary_of(evidence: Evidence) -> dict:
+    """What the first screen needs, with its pictures."""
+    figures = {"overview": overview(evidence), "heat": heat_map(evidence.cells), "scatter": scatter(evidence.cells)}
+    titles = {
+        "overview": "Fashion-MNIST in five tasks of two classes: the first task forgotten or not, and the memory",
+        "heat": "Ours minus the paper's, all cells",
+        "scatter": "Ours against the paper's",
+    }
+    shown = {name: Shown(name, titles[name], picture(figure), figure.alt) for name, figure in figures.items() if figure}
+    return {"pictures": shown, **in_words(evidence)}
+
+
+def in_words(evidence: Evidence) -> dict:
+    """The same without pictures: sentences and counts, for pages that link to the figures."""
+    n = counts(evidence.cells)
+    return {
+        "finding": finding(evidence),
+        "least_forgetting": least_forgetting(evidence.cells),
+        "counts": n,
+        "near": n["within_0.03"],
+        "percent": round(100 * n["within_0.03"] / n["run"]) if n["run"] else 0,
+        "tolerance": TOLERANCE,
+        "paper_runs": PAPER_RUNS,
+        "complete": int((evidence.cells.loc[evidence.cells["paper"].notna(), "runs"] >= PAPER_RUNS).sum()),
+        "ten": [(found, in_numbers(found)) for found in ten_claims([each.ours for each in evidence.judged()])],
+        "unrun": unrun(evidence.cells),
+    }
+
+
+def overview(evidence: Evidence) -> Picture | None:
+    """The finding as a picture; None without a run of TA-A-GEM in its column."""
+    experiment, dataset, split = SHOWN
+    jobs = [job for job in experiment_jobs(PAPER, experiment, dataset, _OVERVIEW) if job.spec.split == split]
+    runs = {job.spec.learner: evidence.store.records(*job) for job in jobs}
+    shown = next((record for record in runs["ta_agem"] if record.events is not None), None)
+    if shown is None:
+        return None
+    runs["ta_agem"].sort(key=lambda record: record is not shown)  # the first one's memory is drawn
+    return overview_figure(runs)
+
+
+def finding(evidence: Evidence) -> str:
+    """The paper's finding in one sentence with our numbers, from the column that is shown; else what is missing."""
+    runs = {method: evidence.records.get((SHOWN, method)) for method in ("sgd", "ta_agem")}
+    if not all(runs.values()):
+        return "The runs that show the paper's main finding (Fashion-MNIST, class split) are not made yet."
+    ends = {method: np.mean([record.accuracy[-1, 0] for record in records]) for method, records in runs.items()}
+    column = _column(evidence.cells, *SHOWN)
+    column = column[column["metric"] == "forgetting"].set_index("method")
+    lost = {which: column.loc[["sgd", "ta_agem"], which].map("{:.2f}".format).tolist() for which in ("ours", "paper")}
+    return (
+        f"After five tasks of two classes each (Fashion-MNIST), plain SGD ends with {ends['sgd']:.2f} accuracy on the "
+        f"first one, where guessing gives 0.50; TA-A-GEM, which nobody tells when a task ends, still has "
+        f"{ends['ta_agem']:.2f}. Forgetting, mean over training: {lost['ours'][0]} and {lost['ours'][1]}; the paper "
+        f"has {lost['paper'][0]} and {lost['paper'][1]}."
+    )
+
+
+def least_forgetting(cells: pd.DataFrame) -> list[tuple[str, str, float, float, bool]]:
+    """For each dataset whose class split was run: the task-agnostic method that forgets least, ours and the paper's
+    number, and whether all task-agnostic methods were there to be compared."""
+    found = []
+    for dataset in cells["dataset"].unique():
+        column = _column(cells, "disjoint", dataset, "class")
+        column = column[(column["metric"] == "forgetting") & ~column["method"].map(is_task_aware)]
+        there = column[column["ours"].notna()]
+        if len(there):
+            best = there.loc[there["ours"].idxmin()]
+            title = style.DATASETS.get(dataset, dataset)
+            found.append((title, METHODS[best["method"]], best["ours"], best["paper"], len(there) == len(column)))
+    return found
+
+
+def unrun(cells: pd.DataFrame) -> list[str]:
+    """Which columns of the paper have no run at all, in few words: dataset, and if some have: which ones."""
+    runs = cells[cells["paper"].notna()].groupby(["dataset", "experiment", "split"], sort=False)["runs"].sum()
+    empty = runs[runs == 0].reset_index()
+    said = []
+    for dataset, own in empty.groupby("dataset", sort=False):
+        title = style.DATASETS[dataset]
+        if len(own) == len(runs[dataset]):
+            said.append(title)
+            continue
+        said += [f"{title} {kind} ({', '.join(part['split'])})" for kind, part in own.groupby("experiment", sort=False)]
+    return said
+
+
+def _column(cells: pd.DataFrame, experiment: str, dataset: str, split: str) -> pd.DataFrame:
+    names = ("experiment", "dataset", "split")
+    wanted = zip(names, (experiment, dataset, split), strict=True)
+    return cells[np.logical_and.reduce([cells[name] == value for name, value in wanted])]
