@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from oracles import learners as oracle
+from oracles import walks as oracle
 from oracles import models
 from torch import nn
 
