@@ -3,15 +3,16 @@
 import random
 
 import torch
+from torch import Tensor
 
-from tacl_lib.plain.network import loss_gradient
+from tacl_lib.plain.network import Network, loss_gradient
 
 LR = 1e-3  # η
 SAMPLES_PER_TASK = 60  # join M when a task ends
 REFERENCE_BATCH = 256  # samples of M that a step is held against
 
 
-def project(g, g_ref):
+def project(g: Tensor, g_ref: Tensor) -> Tensor:
     """The direction nearest to g that does not harm the reference (equation 8; lines 6 to 11)."""
     overlap = g @ g_ref
     if overlap >= 0:
@@ -19,7 +20,7 @@ def project(g, g_ref):
     return g - overlap / (g_ref @ g_ref) * g_ref
 
 
-def agem_step(network, x, y, reference, lr=LR):
+def agem_step(network: Network, x: Tensor, y: Tensor, reference: list, lr: float = LR) -> None:
     """One step against M̃ = `reference`, a list of samples (x [d], y); while it is empty the step is SGD's."""
     g = loss_gradient(network, x, y)
     if reference:
@@ -37,8 +38,11 @@ class Agem:
         self.random = random.Random(seed)
 
     def step(self, x, y):
-        reference = self.random.sample(self.M, min(self.reference_batch, len(self.M)))
-        agem_step(self.network, x, y, reference, self.lr)
+        agem_step(self.network, x, y, self.draw(), self.lr)
+
+    def draw(self):
+        """M̃, a random part of M."""
+        return self.random.sample(self.M, min(self.reference_batch, len(self.M)))
 
     def end_task(self, x, y):
         """Somebody says that the task is over: some of its samples join M."""

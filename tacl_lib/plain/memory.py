@@ -4,17 +4,18 @@ Each stored z carries a tag, which says whose it is: a sample, a step, anything.
 """
 
 import torch
+from torch import Tensor
 
 Q, P = 10, 3  # clusters, and members of a cluster
 
 
-def nearest(z, means):
+def nearest(z: Tensor, means: list[Tensor]) -> int:
     """q* = argmin_q ‖z - μ_q‖² (equation 3); of several at the same distance the first."""
     distances = [float(((z - mean) ** 2).sum()) for mean in means]
     return distances.index(min(distances))
 
 
-def add(memory, z, tag=None):
+def add(memory: "ClusterMemory", z: Tensor, tag: object = None) -> tuple[int, object]:
     """Procedure ADD(z). Returns the cluster that z joined, and the tag of the member that left, or None."""
     if len(memory.clusters) < memory.Q:  # open
         memory.clusters.append([(tag, z)])

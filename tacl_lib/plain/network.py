@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import torch
+from torch import Tensor
 
 SIZES = (784, 200, 200, 10)  # inputs, hidden units, outputs: the paper's network for MNIST
 
@@ -37,7 +38,7 @@ def _uniform(shape, n_in, random):
     return (2 * torch.rand(shape, generator=random, dtype=torch.float64) - 1) / n_in**0.5
 
 
-def loss(logits, y):
+def loss(logits: Tensor, y: Tensor) -> Tensor:
     """L_t(w), equations 1 and 2: the mean over the batch of the cross-entropy. logits [n, c], labels y [n]."""
     log_probabilities = logits - torch.log(torch.exp(logits).sum(dim=1, keepdim=True))
     return -log_probabilities[torch.arange(len(y)), y].mean()
@@ -49,12 +50,12 @@ def gradient(of, w):
     return torch.autograd.grad(of(w), w)[0]
 
 
-def loss_gradient(network, x, y):
+def loss_gradient(network: Network, x: Tensor, y: Tensor) -> Tensor:
     """∇L_t(w): the way in which the loss of a batch grows."""
     return gradient(lambda w: stable_loss(network.f(x, w), y), network.w)
 
 
-def model_gradient(network, x, j):
+def model_gradient(network: Network, x: Tensor, j: int) -> Tensor:
     """∇f_j(x; w): the way in which logit j of one sample x [d] grows."""
     return gradient(lambda w: network.f(x[None], w)[0, j], network.w)
 

@@ -3,6 +3,7 @@
 import random
 
 import torch
+from torch import Tensor
 
 from tacl_lib.plain.network import loss_gradient, model_gradient
 
@@ -11,7 +12,7 @@ SAMPLES_PER_TASK = 60  # gradients that join S when a task ends
 CUTOFF = 1e-10  # a gradient of which less than this share is new adds nothing to S
 
 
-def project_out(g, S):
+def project_out(g: Tensor, S: list[Tensor]) -> Tensor:
     """Lines 5 and 6: ĝ = g - Σ_{v ∈ S} ⟨g, v⟩/⟨v, v⟩ v. The vectors of S must be orthogonal to each other."""
     g_hat = g
     for v in S:
@@ -19,7 +20,7 @@ def project_out(g, S):
     return g_hat
 
 
-def add_to_basis(S, gradients):
+def add_to_basis(S: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
     """Lines 9 to 12, Gram-Schmidt: S, and each gradient made orthogonal to all before it. Returns a new list."""
     S = list(S)
     for u in gradients:
@@ -29,7 +30,7 @@ def add_to_basis(S, gradients):
     return S
 
 
-def project_off_span(g, vectors):
+def project_off_span(g: Tensor, vectors: list[Tensor]) -> Tensor:
     """`project_out` for vectors that overlap: ĝ = g - U α, where U α is the point of their span nearest to g."""
     U = torch.stack(list(vectors), dim=1)  # [p, n], a column for each
     alpha = torch.linalg.lstsq(U, g[:, None], driver="gelsd").solution[:, 0]  # even where one repeats others

@@ -1,11 +1,13 @@
 """Stochastic gradient descent: walk downhill, and never look back."""
 
-from tacl_lib.plain.network import loss_gradient
+from torch import Tensor
+
+from tacl_lib.plain.network import Network, loss_gradient
 
 LR = 1e-3  # η
 
 
-def sgd_step(network, x, y, lr=LR):
+def sgd_step(network: Network, x: Tensor, y: Tensor, lr: float = LR) -> None:
     """w ← w - η ∇L_t(w)."""
     network.w = network.w - lr * loss_gradient(network, x, y)
 

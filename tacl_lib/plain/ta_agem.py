@@ -2,13 +2,18 @@
 
 import random
 
+from torch import Tensor
+
 from tacl_lib.plain.agem import LR, REFERENCE_BATCH, agem_step
 from tacl_lib.plain.memory import PooledClusterMemory
+from tacl_lib.plain.network import Network
 
 Q, P = 10, 3  # clusters for each class, and members of a cluster
 
 
-def ta_agem_step(network, memory, x, y, reference, chosen, lr=LR):
+def ta_agem_step(
+    network: Network, memory: PooledClusterMemory, x: Tensor, y: Tensor, reference: list, chosen: int, lr: float = LR
+) -> None:
     """A-GEM's step against `reference`; then sample `chosen` of the batch joins the pool of its class."""
     agem_step(network, x, y, reference, lr)
     memory.add(x[chosen], int(y[chosen]), (x[chosen], y[chosen]))
@@ -21,6 +26,9 @@ class TaAgem:
         self.random = random.Random(seed)
 
     def step(self, x, y):
+        ta_agem_step(self.network, self.memory, x, y, self.draw(), self.random.randrange(len(y)), self.lr)
+
+    def draw(self):
+        """M̃, a random part of all stored samples."""
         stored = self.memory.tags()
-        reference = self.random.sample(stored, min(self.reference_batch, len(stored)))
-        ta_agem_step(self.network, self.memory, x, y, reference, self.random.randrange(len(y)), self.lr)
+        return self.random.sample(stored, min(self.reference_batch, len(stored)))

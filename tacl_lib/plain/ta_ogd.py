@@ -2,15 +2,17 @@
 
 import random
 
+from torch import Tensor
+
 from tacl_lib.plain.memory import ClusterMemory
-from tacl_lib.plain.network import loss_gradient, model_gradient
+from tacl_lib.plain.network import Network, loss_gradient, model_gradient
 from tacl_lib.plain.ogd import project_off_span
 
 LR = 1e-3  # η
 Q, P = 99, 3  # clusters of gradients in a single pool, and members of a cluster
 
 
-def ta_ogd_step(network, memory, x, y, chosen, lr=LR):
+def ta_ogd_step(network: Network, memory: ClusterMemory, x: Tensor, y: Tensor, chosen: int, lr: float = LR) -> None:
     """A step that moves along no stored gradient; then the new one of sample `chosen`, at the new w, is stored.
 
     Stored gradients overlap, and members leave, so that an orthogonal basis would not last: the raw ones are used.
