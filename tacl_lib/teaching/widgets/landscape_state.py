@@ -17,20 +17,20 @@ from tacl_lib.plain.ogd import project_out
 
 EDGE = 3.0  #: both weights run from -EDGE to EDGE
 STEPS = 90  #: for each task
-RATE = 0.08
-START = (-2.2, 2.4)
+RATE = 0.12
+START = (-0.6, 2.2)
 METHODS = {"sgd": "SGD", "agem": "A-GEM", "ogd": "OGD"}
 ORDERS = ("first A, then B", "first B, then A")
 
 
 def answer_a(w: Tensor) -> Tensor:
     """f of task A: its valley is a parabola."""
-    return w[1] - 0.35 * w[0] ** 2 + 0.9
+    return w[1] - 0.08 * w[0] ** 2 + 1.0
 
 
 def answer_b(w: Tensor) -> Tensor:
     """f of task B: its valley is a straight line, which crosses that of task A."""
-    return 0.9 * w[0] + 0.5 * w[1] - 0.9
+    return 0.6 * w[0] + 0.9 * w[1] - 0.5
 
 
 ANSWERS = {"A": answer_a, "B": answer_b}

@@ -156,7 +156,7 @@ ADD_TO_BASIS = Exercise(
             "you forgot the old ones: the result must hold S as well", lambda S, gradients: add_to_basis([], gradients)
         ),
         Mistake(
-            "a gradient that adds nothing new leaves (nearly) zero, and you kept it: later you would divide by its square",
+            "a gradient that adds nothing new leaves (nearly) zero, and you kept it: later you divide by its square",
             _with_zeros,
         ),
         Mistake("nothing was added", lambda S, gradients: S),

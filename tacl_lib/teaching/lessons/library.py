@@ -1,0 +1,29 @@
+"""For "Is it the same as the library?": a learner of the library that starts where a plain network stands."""
+
+import torch
+
+from tacl_lib.core.learners import Learner, make_learner
+from tacl_lib.engine.network import Network as FastNetwork
+from tacl_lib.plain.network import Network
+
+
+def twin(name: str, network: Network, **settings) -> Learner:
+    """The library's learner of this name with the plain network's weights."""
+    sizes = (network.shapes[0][0], *(n_out for _, n_out in network.shapes))
+    fast = FastNetwork((0,), sizes)
+    for layer, (weight, bias) in enumerate(network.layers(network.w)):
+        fast.weights[layer][0] = weight
+        fast.biases[layer][0] = bias
+    return make_learner(name, fast, **settings)
+
+
+def step(learner: Learner, x: torch.Tensor, y: torch.Tensor) -> None:
+    """The same batch, in the library's shape: one run, float32."""
+    learner.step(x[None].float(), y[None])
+
+
+def apart(network: Network, learner: Learner, start: torch.Tensor) -> float:
+    """How far apart the two ended, as a share of the way from the start."""
+    fast = learner.tested() if hasattr(learner, "tested") else learner.network
+    theirs = torch.cat([part[0].flatten() for part in (*fast.weights, *fast.biases)]).double()
+    return float((network.w - theirs).norm() / (network.w - start).norm())
