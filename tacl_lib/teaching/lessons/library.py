@@ -22,8 +22,12 @@ def step(learner: Learner, x: torch.Tensor, y: torch.Tensor) -> None:
     learner.step(x[None].float(), y[None])
 
 
+def weights_of(learner: Learner) -> torch.Tensor:
+    """All its weights as the plain network's vector: [p], float64."""
+    fast = learner.tested() if hasattr(learner, "tested") else learner.network
+    return torch.cat([part[0].flatten() for part in (*fast.weights, *fast.biases)]).double()
+
+
 def apart(network: Network, learner: Learner, start: torch.Tensor) -> float:
     """How far apart the two ended, as a share of the way from the start."""
-    fast = learner.tested() if hasattr(learner, "tested") else learner.network
-    theirs = torch.cat([part[0].flatten() for part in (*fast.weights, *fast.biases)]).double()
-    return float((network.w - theirs).norm() / (network.w - start).norm())
+    return float((network.w - weights_of(learner)).norm() / (network.w - start).norm())
