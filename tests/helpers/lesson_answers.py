@@ -28,9 +28,7 @@ def average_by_weights(A, seen):
 
 
 def average_as_list(A, seen):
-    return [
-        float(np.mean([a for a, s in zip(row, known, strict=True) if s])) for row, known in zip(A, seen, strict=True)
-    ]
+    return [float(np.mean(list(np.compress(known, row)))) for row, known in zip(A, seen, strict=True)]
 
 
 def forgetting_by_accumulate(accuracies):
@@ -63,9 +61,8 @@ def agem_early_return(network_, x, y, reference, lr):
         network_.w = network_.w - lr * g
         return
     x_ref, y_ref = zip(*reference, strict=True)
-    network_.w = network_.w - lr * agem.project(
-        g, network.loss_gradient(network_, torch.stack(x_ref), torch.stack(y_ref))
-    )
+    g_ref = network.loss_gradient(network_, torch.stack(x_ref), torch.stack(y_ref))
+    network_.w = network_.w - lr * agem.project(g, g_ref)
 
 
 def agem_by_int_labels(network_, x, y, reference, lr=0.1):

@@ -69,7 +69,8 @@ def test_the_parts_of_a_source(tmp_path):
     path = tmp_path / "lesson.md"
     path.write_text(
         "# One\n\ntext\n\n---\n\nnext\n\n```python\nx = 1\n```\n\n```python fold\ndraw()\n```\n\n"
-        "### Later {folded}\n\nmore\n\n```exercise project\ndifficulty: 2\nimportance: 5\nminutes: 4\nhint: a\nhint: b\n\nDo it.\n```\n"
+        "### Later {folded}\n\nmore\n\n"
+        "```exercise project\ndifficulty: 2\nimportance: 5\nminutes: 4\nhint: a\nhint: b\n\nDo it.\n```\n"
     )
     assert read(path) == [
         Markdown("# One\n\ntext"),

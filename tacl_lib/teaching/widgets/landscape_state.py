@@ -18,7 +18,7 @@ from tacl_lib.plain.ogd import project_out
 EDGE = 3.0  #: both weights run from -EDGE to EDGE
 STEPS = 90  #: for each task
 RATE = 0.12
-START = (-0.6, 2.2)
+START = (-0.2, 2.2)
 METHODS = {"sgd": "SGD", "agem": "A-GEM", "ogd": "OGD"}
 ORDERS = ("first A, then B", "first B, then A")
 
