@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
@@ -67,6 +68,7 @@ def curves(
                 ax.fill_between(at, mean - spread, mean + spread, color=look["color"], alpha=0.15, lw=0)
         mark_changes(ax, len(at), every)
         ax.set(xlabel=x, ylabel=label, xlim=(0.5, len(at) + 0.5))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend(loc="upper left", bbox_to_anchor=(1, 1), handlelength=4, frameon=False)
     ends = ", ".join(f"{name} {np.atleast_2d(values)[:, -1].mean():.2f}" for name, values in runs.items())
     return finished(picture, f"{label} over {len(at)} points; in the end {ends}.")
