@@ -20,7 +20,7 @@ export PYTHON
 RUN = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
-.PHONY: help ready setup setup-test repair lab fresh data reproduce figure verify status coursework release grade $(SUITES) \
+.PHONY: help ready setup setup-test repair lab fresh data reproduce figure verify status lessons coursework release grade $(SUITES) \
 	lint bench fuzz torture pictures clean distclean
 
 help: ## list the targets
@@ -60,6 +60,9 @@ verify: ready ## run stored runs again, here, and compare (N=3 of the short ones
 
 status: ready ## show which runs of the profile are done, running and missing
 	$(RUN) tacl_lib.report.reproduce --status $(CHOICE)
+
+lessons: ready ## make the notebooks of lessons 01 to 05 from notebooks/source
+	$(RUN) tacl_lib.teaching.lessons
 
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
 	$(RUN) tacl_lib.teaching.coursework generate

@@ -3,14 +3,14 @@
 import torch
 
 from tacl_lib.core.learners import Learner, make_learner
-from tacl_lib.engine.network import Network as FastNetwork
+from tacl_lib.engine.mlp import Mlp
 from tacl_lib.plain.network import Network
 
 
 def twin(name: str, network: Network, **settings) -> Learner:
     """The library's learner of this name with the plain network's weights."""
     sizes = (network.shapes[0][0], *(n_out for _, n_out in network.shapes))
-    fast = FastNetwork((0,), sizes)
+    fast = Mlp((0,), sizes)
     for layer, (weight, bias) in enumerate(network.layers(network.w)):
         fast.weights[layer][0] = weight
         fast.biases[layer][0] = bias
@@ -24,8 +24,7 @@ def step(learner: Learner, x: torch.Tensor, y: torch.Tensor) -> None:
 
 def weights_of(learner: Learner) -> torch.Tensor:
     """All its weights as the plain network's vector: [p], float64."""
-    fast = learner.tested() if hasattr(learner, "tested") else learner.network
-    return torch.cat([part[0].flatten() for part in (*fast.weights, *fast.biases)]).double()
+    return learner.network.vector(0).double()
 
 
 def apart(network: Network, learner: Learner, start: torch.Tensor) -> float:
