@@ -8,7 +8,6 @@ from tacl_lib.plain.network import Network
 from tacl_lib.plain.sgd import Sgd
 from tacl_lib.teaching.lessons import capstone, progress
 
-
 RIVALS_ONCE = {}  # they are the same in every test
 
 

@@ -75,7 +75,8 @@ class Page:
                 f'<tr><td style="text-align:left"><a href="{lesson}.ipynb">{html.escape(title)}</a></td>'
                 f'<td style="text-align:left">{marks}</td><td>{answered}</td></tr>'
             )
-        head = "".join(f"<th>{title}</th>" for title in ("lesson", "written by you", "questions answered"))
+        titles = ("lesson", "written by you", "questions answered")
+        head = "".join(f'<th style="text-align:left">{title}</th>' for title in titles)
         return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
 
     def __repr__(self) -> str:
