@@ -22,17 +22,12 @@ def add(memory: "ClusterMemory", z: Tensor, tag: object = None) -> tuple[int, ob
         memory.means.append(z)
         return len(memory.clusters) - 1, None
     q = nearest(z, memory.means)  # assign
-    return q, join(memory, q, z, tag)
-
-
-def join(memory, q, z, tag):
-    """z joins cluster q, its oldest member leaves if there are more than P, and μ_q follows (equation 4)."""
     cluster, left = memory.clusters[q], None
     cluster.append((tag, z))
-    if len(cluster) > memory.P:
+    if len(cluster) > memory.P:  # evict
         left, _ = cluster.pop(0)
-    memory.means[q] = sum(member for _, member in cluster) / len(cluster)
-    return left
+    memory.means[q] = sum(member for _, member in cluster) / len(cluster)  # update (equation 4)
+    return q, left
 
 
 class ClusterMemory:
@@ -73,7 +68,12 @@ class RandomClusterMemory(ClusterMemory):
         z = torch.as_tensor(z, dtype=torch.float64)
         if len(self.clusters) < self.Q:
             return add(self, z, tag)
-        return cluster, join(self, cluster, z, tag)
+        members, left = self.clusters[cluster], None
+        members.append((tag, z))
+        if len(members) > self.P:
+            left, _ = members.pop(0)
+        self.means[cluster] = sum(member for _, member in members) / len(members)
+        return cluster, left
 
 
 class PooledClusterMemory:
