@@ -17,11 +17,11 @@ CHOICE = --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS)) $(if $(ME
 export PYTHON
 
 # "python -m" in the environment; no step is echoed, so that a failing one speaks for itself.
-RUN = @$(VENV)/bin/python -m
+MODULE = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
-.PHONY: help ready setup setup-test repair lab fresh data reproduce figure evidence verify status coursework release grade \
-	$(SUITES) lint bench fuzz torture pictures clean distclean
+.PHONY: help ready setup setup-test repair lab fresh data reproduce figure evidence verify status lessons coursework \
+	release grade $(SUITES) lint bench fuzz torture pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,43 +41,46 @@ repair: ## install all packages anew, where something is broken
 
 lab: ## open your own copies of the notebooks in JupyterLab (in my_notebooks; ARGS="--no-browser" and the like)
 	@tools/setup $(VENV) none check
-	$(RUN) tacl_lib.teaching.my_notebooks $(ARGS)
+	$(MODULE) tacl_lib.teaching.my_notebooks $(ARGS)
 
 fresh: ready ## bring a fresh copy of a notebook (NAME=02_agem); yours is kept beside it
-	$(RUN) tacl_lib.teaching.my_notebooks fresh $(NAME)
+	$(MODULE) tacl_lib.teaching.my_notebooks fresh $(NAME)
 
 data: ready ## fetch every dataset that can be had and show where it came from
-	$(RUN) tacl_lib.data
+	$(MODULE) tacl_lib.data
 
 reproduce: ready ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
-	$(RUN) tacl_lib.report.reproduce $(CHOICE)
+	$(MODULE) tacl_lib.report.reproduce $(CHOICE)
 
 figure: ready ## make one figure of the paper from stored runs (NAME=…; without it: list the names)
-	$(RUN) tacl_lib.report.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
+	$(MODULE) tacl_lib.report.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
 
-verify: ready ## run stored runs again, here, and compare (N=3 of the short ones, or HASH=…)
-	$(RUN) tacl_lib verify $(HASH) --count $(N)
+verify: ready ## run stored runs again, here, and compare (N=3 of the short ones, or RUN=hash)
+	$(MODULE) tacl_lib verify $(RUN) --count $(N)
 
 evidence: ready ## make the paper's figures, the gallery and the pages of evidence from the reference runs
-	$(RUN) tacl_lib evidence --write
+	$(MODULE) tacl_lib evidence --write
 
 status: ready ## show which runs of the profile are done, running and missing
-	$(RUN) tacl_lib.report.reproduce --status $(CHOICE)
+	$(MODULE) tacl_lib.report.reproduce --status $(CHOICE)
+
+lessons: ready ## make the notebooks of lessons 01 to 05 from notebooks/source
+	$(MODULE) tacl_lib.teaching.lessons
 
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
-	$(RUN) tacl_lib.teaching.coursework generate
+	$(MODULE) tacl_lib.teaching.coursework generate
 
 release: ready ## write the folder that students get, without solutions (HINTS=shown|costed|held)
-	$(RUN) tacl_lib.teaching.coursework release --hints $(HINTS)
+	$(MODULE) tacl_lib.teaching.coursework release --hints $(HINTS)
 
 grade: ## mark what students handed in (SUBMISSIONS=folder), into nbgrader's gradebook; see coursework/README.md
 	@tools/setup $(VENV) instructor
-	$(RUN) tacl_lib.teaching.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT) \
+	$(MODULE) tacl_lib.teaching.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT) \
 		$(if $(TABLE),--table "$(TABLE)") $(if $(COLUMN),--column "$(COLUMN)") \
 		$(if $(HINTS_TAKEN),--hints "$(HINTS_TAKEN)")
 
 # A file's tests, or a notebook's cells, stay together in one process.
-PYTEST = $(RUN) pytest -n $(JOBS) --dist loadfile
+PYTEST = $(MODULE) pytest -n $(JOBS) --dist loadfile
 
 test test-fast test-slow: export TACL_PROFILE = smoke
 test: setup-test lint ## all tests but the longest: library, notebooks, style
@@ -90,8 +93,8 @@ test-slow: setup-test ## the longest tests: cycles of kills, whole classes
 	$(PYTEST) -m slow tests
 
 lint: setup-test ## check style and that notebooks hold no output
-	$(RUN) ruff check
-	$(RUN) ruff format --check
+	$(MODULE) ruff check
+	$(MODULE) ruff format --check
 	@$(VENV)/bin/nbstripout --verify $(wildcard notebooks/*.ipynb coursework/*/*/*.ipynb)
 
 bench: setup-test ## measure speed, as ratios in one run; numbers for the README

@@ -31,10 +31,10 @@ OVERVIEW = ("sgd", "ta_ogd", "ta_agem", "agem")  #: the methods that tell the st
 CELLS = {
     "00_start_here": ("player = widgets.memory_player()", False),
     "01_catastrophic_forgetting": ("Watch the first task die", False),
-    "02_agem": ("widgets.projection_playground()", True),
+    "02_agem": ("widgets.loss_landscape", True),
     "03_ogd": ("playground.method.index = 1", True),
-    "04_clustering_memory": ("widgets.memory_player(log, tasks)", False),
-    "05_task_agnostic": ("from tacl_lib.report.figures.parts import METRICS", False),
+    "04_clustering_memory": ("Who is in the memory after five tasks?", False),
+    "05_task_agnostic": ("capstone.board(MyTaAgem)", True),
     "10_your_own_method_and_data": ('figures["letters"]', True),
 }
 PLAYER = "from tacl_lib.teaching import widgets\n\nwidgets.memory_player()"

@@ -1,4 +1,4 @@
-"""Run stored runs again, here, and compare: ``tacl verify``, or ``make verify N=3`` or ``HASH=…``.
+"""Run stored runs again, here, and compare: ``tacl verify``, or ``make verify N=3`` or ``RUN=hash``.
 
 A run that is made again is identical on the same machine with the same versions. Elsewhere it may differ in the last
 bits of its weights, and so in a few images of a test: how far, why that can be, and whether any comparison with the

@@ -9,9 +9,8 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracles import learners as oracle
 from oracles import models
-from oracles.scheduler import LearningRateScheduler
+from oracles import walks as oracle
 
 from tacl_lib.core.learners import (
     LEARNERS,
@@ -30,6 +29,7 @@ from tacl_lib.engine.gradients import dense
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.noisy_weights import NoisyWeights
 from tacl_lib.errors import TaclError
+from tacl_lib.plain.scheduler import LearningRateScheduler
 
 SIZES = (12, 8, 7, 4)
 SEEDS = (3, 14, 15)
@@ -306,9 +306,9 @@ def test_ta_agem_is_the_oracle(reference_batch, sampling_rate, pool_per_class):
                 t: (x[run, r].numpy(), int(y[run, r]))
                 for t, ((x, y), r) in enumerate(zip(batches, rows[run], strict=True))
             }
-            found, model = oracle.Run(), models.build(*start[run])
+            found, model = oracle.Run(), oracle.build(*start[run])
             for t, (x, y) in enumerate(of_run(batches, run)):
-                oracle._agem_step(model, found, x, y, 0.1, [samples[tag] for tag in picks[run][t]])
+                oracle.agem_walk(model, found, x, y, 0.1, [samples[tag] for tag in picks[run][t]])
             assert len(tags[run]) == 6
         runs.append(found)
     check(path, steps, runs)
@@ -320,16 +320,16 @@ def test_ta_agem_is_the_oracle(reference_batch, sampling_rate, pool_per_class):
 
 def test_without_a_hidden_layer_ta_agem_is_the_oracle():
     batches, learner = stream(), make_learner("ta_agem", network(sizes=(SIZES[0], SIZES[-1])), rate=0.1, clusters=3)
-    found = [(oracle.Run(), models.build(*lists(learner.network, run))) for run in range(RUNS)]
+    found = [(oracle.Run(), oracle.build(*lists(learner.network, run))) for run in range(RUNS)]
     for x, y in batches:
         store, filled = learner.memory.store, learner.memory.filled
         for run, (said, model) in enumerate(found):
             there = filled[run].nonzero().flatten().tolist()
             samples = [(store.x[run, place].numpy(), int(store.y[run, place])) for place in there]
-            oracle._agem_step(model, said, x[run].numpy(), y[run].numpy(), 0.1, samples)
+            oracle.agem_walk(model, said, x[run].numpy(), y[run].numpy(), 0.1, samples)
         learner.step(x, y)
     for run, (said, model) in enumerate(found):
-        expected = models.flat_parameters(model).numpy()
+        expected = oracle.flat(model)
         assert np.abs(settled(learner)[run] - expected).max() < 1e-4 * np.abs(expected).max()
         assert 0 < sum(said.projected) < STEPS
 

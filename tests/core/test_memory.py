@@ -9,7 +9,6 @@ import torch
 from candidates import candidate_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.cluster_memory import ClusterMemory, Fifo, PooledClusterMemory, RandomClusterMemory, Reservoir
 
 from tacl_lib.core.memory import (
     POLICIES,
@@ -28,6 +27,7 @@ from tacl_lib.engine.gradient_pool import GradientPool
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
+from tacl_lib.plain.memory import ClusterMemory, Fifo, PooledClusterMemory, RandomClusterMemory, Reservoir
 
 #: Multiples of 12: the mean of up to 4 members is an integer, so that ties are ties in every arithmetic.
 UNIT = 12

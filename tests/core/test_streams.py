@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracles import streams as oracle
 
 from tacl_lib.core.learners import Learner, Step
 from tacl_lib.core.randomness import generator
@@ -18,6 +17,7 @@ from tacl_lib.core.training import train
 from tacl_lib.data import Dataset
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
+from tacl_lib.plain import streams as oracle
 
 SEEDS = (0, 4, 9, 2, 11)
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from oracles import learners as oracle
 from oracles import models
+from oracles import walks as oracle
 from torch import nn
 
 from tacl_lib.core.learners import LEARNERS, TaskAwareLearner, make_learner

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.scheduler import LearningRateScheduler
 
 from tacl_lib.errors import TaclError
+from tacl_lib.plain.scheduler import LearningRateScheduler
 from tacl_lib.teaching.widgets.scheduler_lab import CURVES, PLACES, scheduler_lab
 from tacl_lib.teaching.widgets.scheduler_state import STEPS, Constants, Curve, answer
 

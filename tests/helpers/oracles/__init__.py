@@ -1,1 +1,2 @@
-"""Slow, literal transcriptions of the paper's pseudo-code. Nothing here may import the library under test."""
+"""What the library is compared with beside `tacl_lib.plain`: plain learners along given random choices (walks), a
+second network (models), normal numbers (noise)."""

@@ -1,16 +1,32 @@
-"""Sanity tests of the oracles themselves: they must be right before the library is compared with them."""
+"""The plain room against numbers worked out by hand, a second network (`models`) and its own definitions."""
 
 import math
+import re
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from oracles import learners, models
-from oracles.cluster_memory import ClusterMemory, Fifo, PooledClusterMemory, RandomClusterMemory, Reservoir
-from oracles.scheduler import LearningRateScheduler
-from oracles.streams import continuous_change
+from oracles import models
+from oracles import walks as learners
+
+import tacl_lib
+from tacl_lib.plain import network as plain_network
+from tacl_lib.plain.agem import Agem, project
+from tacl_lib.plain.bgd import Bgd
+from tacl_lib.plain.memory import ClusterMemory, Fifo, PooledClusterMemory, RandomClusterMemory, Reservoir
+from tacl_lib.plain.metrics import average_accuracy, forgetting
+from tacl_lib.plain.network import Network, accuracy, loss_gradient, model_gradient, stable_loss
+from tacl_lib.plain.ogd import Ogd, add_to_basis, project_off_span, project_out
+from tacl_lib.plain.scheduler import LearningRateScheduler
+from tacl_lib.plain.sgd import Sgd
+from tacl_lib.plain.sgd_lr_adapt import SgdLrAdapt
+from tacl_lib.plain.streams import continuous_change
+from tacl_lib.plain.ta_agem import TaAgem
+from tacl_lib.plain.ta_ogd import TaOgd
+from tacl_lib.plain.training import Task, seen, train
 
 SIZES = [6, 5, 4, 3]
 
@@ -42,6 +58,161 @@ def at(weights, biases, vector):
 
 def cosine(a, b):
     return abs(np.dot(a, b)) / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+# ---- the network, by hand and beside a second one
+
+
+def line(w):
+    """One input, one hidden unit, two outputs, with these weights: p = 1 + 2 + 1 + 2."""
+    network = Network([1, 1, 2])
+    network.w = torch.tensor(w, dtype=torch.float64)
+    return network
+
+
+def test_network_by_hand():
+    network = line([2.0, 1.0, -1.0, 1.0, 0.5, 0.0])  # h = relu(2 x + 1), f = (h + 0.5, -h)
+    assert network.f(torch.tensor([[1.0], [-3.0]])).tolist() == [[3.5, -3.0], [0.5, 0.0]]
+    assert float(plain_network.loss(torch.tensor([[0.0, math.log(3.0)]]), torch.tensor([1]))) == pytest.approx(
+        math.log(4 / 3)
+    )
+    # ∂f_0 = ∂h: by the first weight x, by its bias 1, by the second weight h, by its bias 1; logit 1 is not involved.
+    assert model_gradient(network, torch.tensor([2.0]), 0).tolist() == [2.0, 5.0, 0.0, 1.0, 1.0, 0.0]
+    # Two logits that are equal: softmax is (1/2, 1/2), so ∇L = (½ - 1) ∇f_0 + ½ ∇f_1 for label 0.
+    even = line([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    gradient = loss_gradient(even, torch.tensor([[3.0]]), torch.tensor([0]))
+    assert gradient.tolist() == [0.0, -1.5, 1.5, 0.0, -0.5, 0.5]
+    assert accuracy(network, torch.tensor([[1.0], [1.0]]), torch.tensor([0, 1])) == 0.5
+
+
+def test_loss_is_that_of_pytorch_where_it_does_not_overflow(rng):
+    logits, y = torch.from_numpy(rng.standard_normal((9, 4))), torch.from_numpy(rng.integers(0, 4, 9))
+    torch.testing.assert_close(plain_network.loss(logits, y), stable_loss(logits, y))
+    assert math.isfinite(stable_loss(1e4 * logits, y))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_network_is_that_of_nn_linear(rng, dtype):
+    weights, biases = make_parameters(rng)
+    network, peer = learners.build(weights, biases), models.build(weights, biases)
+    network.w = network.w.to(dtype)
+    x, y = make_batches(rng, 1)[0]
+    near = {"rtol": 1e-12, "atol": 1e-13} if dtype == torch.float64 else {"rtol": 1e-4, "atol": 1e-5}
+    torch.testing.assert_close(network.f(x).double(), peer(models.inputs(x)).detach(), **near)
+    for ours, theirs in (
+        (loss_gradient(network, x, y), models.loss_gradient(peer, x, y)),
+        (model_gradient(network, torch.from_numpy(x[1]), 2), models.model_gradient(peer, x[1], 2)),
+    ):
+        assert ours.dtype == dtype
+        torch.testing.assert_close(torch.from_numpy(learners.flat(network, ours)), theirs, **near)
+
+
+def test_a_new_network_starts_as_those_of_pytorch_do():
+    w = Network([100, 50, 3], seed=1).w
+    first, second = w[:5000], w[5000:5150]
+    assert w.shape == (5000 + 150 + 50 + 3,)
+    assert 0.099 < first.abs().max() <= 0.1  # ±1/√100
+    assert 0.13 < second.abs().max() <= 50**-0.5
+    assert abs(first.mean()) < 0.005
+    assert torch.equal(w, Network([100, 50, 3], seed=1).w)
+    assert not torch.equal(w, Network([100, 50, 3], seed=2).w)
+
+
+# ---- projections, by hand
+
+
+def vector(*entries):
+    return torch.tensor(entries, dtype=torch.float64)
+
+
+def test_projections_by_hand():
+    assert project(vector(1, 2), vector(2, -1)).tolist() == [1, 2]  # perpendicular: nothing to do
+    assert project(vector(1, 2), vector(1, 1)).tolist() == [1, 2]
+    assert project(vector(1, 2), vector(0, -4)).tolist() == [1, 0]
+    assert project_out(vector(1, 2, 3), [vector(0, 2, 0), vector(0, 0, 5)]).tolist() == [1, 0, 0]
+    S = add_to_basis([vector(2, 0, 0)], [vector(1, 1, 0), vector(3, 3, 0), vector(1, 1, 1)])
+    assert [v.tolist() for v in S] == [[2, 0, 0], [0, 1, 0], [0, 0, 1]]  # the second was nothing new
+    overlapping = [vector(1, 0, 0), vector(1, 1, 0), vector(2, 2, 0)]
+    torch.testing.assert_close(project_off_span(vector(5, 7, 9), overlapping), vector(0, 0, 9))
+
+
+# ---- learners that draw for themselves
+
+
+@pytest.fixture
+def tasks(rng):
+    """Three tasks of which each has a rule of its own, so that they conflict."""
+    made = []
+    for _ in range(3):
+        x, rule = torch.from_numpy(rng.standard_normal((60, SIZES[0]))), rng.standard_normal((SIZES[0], SIZES[-1]))
+        y = (x @ torch.from_numpy(rule)).argmax(1)
+        made.append(Task(x[:40], y[:40], x[40:], y[40:]))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [
+        (Sgd, {}),
+        (SgdLrAdapt, {}),
+        (Agem, {"samples_per_task": 5}),
+        (Ogd, {"samples_per_task": 5}),
+        (TaAgem, {"classes": 3, "Q": 4, "P": 2}),
+        (TaOgd, {"Q": 4, "P": 2}),
+    ],
+)
+def test_every_learner_trains_and_repeats_itself(tasks, kind, own):
+    def walk():
+        learner = kind(Network(SIZES), lr=0.1, **own)
+        return learner, train(learner, tasks, epochs=3)
+
+    (learner, A), (_, again) = walk(), walk()
+    np.testing.assert_array_equal(A, again)
+    assert A.shape == (9, 3)
+    alone = kind(Network(SIZES), lr=0.1, **own)
+    before = stable_loss(alone.network.f(tasks[0].x), tasks[0].y)
+    train(alone, tasks[:1], epochs=3)
+    assert stable_loss(alone.network.f(tasks[0].x), tasks[0].y) < before - 0.02
+    sizes = {"Agem": lambda: len(learner.M), "Ogd": lambda: len(learner.S), "TaOgd": lambda: len(learner.memory.tags())}
+    expected = {"Agem": 15, "Ogd": 15, "TaOgd": 8}
+    if kind.__name__ in sizes:
+        assert sizes[kind.__name__]() == expected[kind.__name__]
+    if kind is TaAgem:
+        assert 8 < len(learner.memory.tags()) <= 24
+
+
+def test_bgd_trains_and_becomes_surer(tasks):
+    learner = Bgd(Network(SIZES), std_init=0.1, passes=3)
+    before = stable_loss(learner.network.f(tasks[0].x), tasks[0].y)
+    train(learner, tasks[:1], epochs=5)
+    assert stable_loss(learner.network.f(tasks[0].x), tasks[0].y) < before - 0.02
+    assert learner.sigma.mean() < 0.1
+    assert torch.equal(learner.network.w, learner.mu)
+
+
+def test_agem_without_a_memory_is_sgd_and_then_it_is_not(tasks):
+    agem, sgd = Agem(Network(SIZES), lr=0.1), Sgd(Network(SIZES), lr=0.1)
+    a, b = train(agem, tasks, epochs=3), train(sgd, tasks, epochs=3)
+    np.testing.assert_array_equal(a[:3], b[:3])
+    assert not torch.equal(agem.network.w, sgd.network.w)
+
+
+def test_metrics_by_hand():
+    A = np.array([[0.5, 0.1], [0.9, 0.2], [0.7, 0.8], [0.8, 0.6]])
+    assert seen([None, None], epochs=2).tolist() == [[True, False], [True, False], [True, True], [True, True]]
+    np.testing.assert_allclose(average_accuracy(A, seen([None, None], 2)), [0.5, 0.9, 0.75, 0.7])
+    np.testing.assert_allclose(forgetting(A[:, 0]), [0, 0, 0.2, 0.1])
+
+
+def test_plain_imports_nothing_else_of_the_library_and_core_and_engine_never_import_it():
+    package = Path(tacl_lib.__file__).parent
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0]
+        imported = re.findall(r"^\s*(?:from|import) (tacl_lib[\w.]*)", path.read_text(encoding="utf-8"), re.M)
+        if room == "plain":
+            assert [name for name in imported if not name.startswith("tacl_lib.plain.")] == [], path
+        if room in ("core", "engine"):
+            assert [name for name in imported if name.startswith("tacl_lib.plain")] == [], path
 
 
 # ---- models
@@ -321,7 +492,6 @@ def test_bgd_sigma_rule_in_its_other_form(rng, batch_loss):
     a = sigma * (g * eps).mean(axis=0) / 2
     np.testing.assert_allclose(run.std_path[0], sigma * np.exp(-np.arcsinh(a)), rtol=1e-12)
     assert (run.std_path[0] > 0).all()
-    np.testing.assert_array_equal(models.flat_from_lists(run.std_weights, run.std_biases), run.std_path[0])
 
 
 # ---- streams

@@ -1,0 +1,36 @@
+"""Tasks in, accuracies out: one task after the other, never back."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from tacl_lib.plain.network import accuracy
+
+EPOCHS = 20  # for each task
+BATCH_SIZE = 10
+
+
+class Task(NamedTuple):
+    x: torch.Tensor  # [n, d], to learn from
+    y: torch.Tensor  # [n]
+    test_x: torch.Tensor  # [m, d], to test with
+    test_y: torch.Tensor  # [m]
+
+
+def train(learner, tasks, epochs=EPOCHS, batch_size=BATCH_SIZE, seed=0):
+    """Learn task after task. Returns A [epochs, tasks]: after each epoch the accuracy on every task."""
+    random, A = torch.Generator().manual_seed(seed), []
+    for task in tasks:
+        for _ in range(epochs):
+            for rows in torch.randperm(len(task.y), generator=random).split(batch_size):
+                learner.step(task.x[rows], task.y[rows])
+            A.append([accuracy(learner.network, other.test_x, other.test_y) for other in tasks])
+        if hasattr(learner, "end_task"):  # a task-agnostic learner is never told
+            learner.end_task(task.x, task.y)
+    return np.array(A)
+
+
+def seen(tasks, epochs=EPOCHS):
+    """[epochs, tasks]: whether a task has been trained on when an epoch ends."""
+    return np.tril(np.ones((len(tasks), len(tasks)), bool)).repeat(epochs, axis=0)
