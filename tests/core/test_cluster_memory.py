@@ -5,11 +5,11 @@ import io
 import numpy as np
 import pytest
 import torch
-from oracles import cluster_memory as oracle
 
 from tacl_lib import ClusterMemory
 from tacl_lib.core.memory import POLICIES
 from tacl_lib.errors import TaclError
+from tacl_lib.plain import memory as oracle
 
 
 def stream(count=60, shape=(1, 3, 2), classes=3):

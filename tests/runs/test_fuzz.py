@@ -4,7 +4,7 @@ import os
 import string
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from tacl_lib.core.tasks import checked_seeds
@@ -130,6 +130,7 @@ def test_seeds_are_taken_or_refused_in_a_sentence(seeds):
     | st.sampled_from(["~nobody/here", "x" * 300, "/proc/none", "/dev/null/cache", "\udcff"]),
 )
 def test_odd_variables_end_in_a_sentence(tmp_path_factory, variable, value):
+    assume(variable != "TACL_CACHE" or value.strip())  # an empty one means the user's own cache, which may hold it
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("room")
         patch.chdir(folder)
