@@ -46,7 +46,7 @@ lab: ## open your own copies of the notebooks in JupyterLab (in my_notebooks; AR
 fresh: ready ## bring a fresh copy of a notebook (NAME=02_agem); yours is kept beside it
 	$(MODULE) tacl_lib.teaching.my_notebooks fresh $(NAME)
 
-data: ready ## fetch every dataset that can be had and show where it came from
+data: ready ## fetch every dataset that is available, and show where it came from
 	$(MODULE) tacl_lib.data
 
 reproduce: ready ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
@@ -91,6 +91,7 @@ test-fast: setup-test ## the tests of the algorithms, while you work on them
 
 test-slow: setup-test ## the longest tests: cycles of kills, whole classes
 	$(PYTEST) -m slow tests
+	@TACL_TEST_KILLS=10 $(VENV)/bin/python -m pytest -q tests/report/test_reproduce.py -k "share_a_folder or in_the_middle or stored_once"
 
 lint: setup-test ## check style and that notebooks hold no output
 	$(MODULE) ruff check

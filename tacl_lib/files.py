@@ -34,15 +34,22 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
-def writable(folder: Path) -> None:
-    """Make a folder if it is not there; a TaclError where nothing can be written to it, before work is begun."""
-    probe = folder / f".{uuid.uuid4().hex}.part"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
-    except (OSError, ValueError) as error:  # a ValueError: a name with a null character
-        raise TaclError(f"{folder} cannot be written to: {_reason(error)}.") from error
+def writable(*folders: Path) -> None:
+    """Make folders that are not there; a TaclError where nothing can be written to one, and then none is made."""
+    made = []
+    for folder in folders:
+        probe = folder / f".{uuid.uuid4().hex}.part"
+        try:
+            if not folder.exists():
+                folder.mkdir(parents=True)
+                made.append(folder)
+            probe.touch()
+            probe.unlink()
+        except (OSError, ValueError) as error:  # a ValueError: a name with a null character
+            for empty in made:
+                with suppress(OSError):
+                    empty.rmdir()
+            raise TaclError(f"{folder} cannot be written to: {_reason(error)}.") from error
 
 
 def sweep(folder: Path, seconds: float = 3600) -> None:

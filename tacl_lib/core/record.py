@@ -224,7 +224,7 @@ def commit() -> str:
 def _what_is_wrong(path: Path, error: Exception) -> TaclError:
     """An error with a number comes from the system: rights, the disk, the network; it says nothing of the file."""
     if getattr(error, "errno", None):
-        return TaclError(f"the result file {path} cannot be read ({_first_line(error)}); mend that and try again.")
+        return TaclError(f"the result file {path} cannot be read ({_first_line(error)}); fix that and try again.")
     return DamagedFile(path, _first_line(error))
 
 

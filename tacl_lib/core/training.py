@@ -40,7 +40,7 @@ def train(
     tested: after each epoch test on the tasks ``"seen"`` so far, or on ``"all"``.
     checkpoint: a file; a training that was stopped or killed goes on from it and ends with the same record.
     info: anything that the records should carry, e.g. the settings.
-    deliver: is given the records before the checkpoint is removed, so that none of both can be lost.
+    deliver: is given the records before the checkpoint is removed, so that neither is ever lost.
     """
     if tested not in TESTED:
         raise unknown_name("tested", tested, TESTED)

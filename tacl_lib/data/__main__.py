@@ -1,4 +1,4 @@
-"""`tacl data [NAME ...]`: fetch all that can be had and say where each was found."""
+"""`tacl data [NAME ...]`: fetch all that is available and say where each was found."""
 
 import argparse
 import sys
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         if dataset.note:
             remarks.append(f"{name}: {dataset.note}.")
     print(table(rows), "", *remarks, sep="\n")
-    needed = set(options.names) or {"digits"}  # what was asked for by name must be had
+    needed = set(options.names) or {"digits"}  # what was asked for by name must be available
     return 1 if needed & failed else 0
 
 

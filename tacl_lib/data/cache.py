@@ -85,7 +85,7 @@ def read(name: str) -> Dataset | None:
         return _trusted(checked(Dataset(name, *arrays, **told), name))
     except (FileNotFoundError, ValueError, KeyError, TaclError, MemoryError):
         return None
-    except OSError as error:  # no right to read, or a failing disk: not damage that a fresh copy would mend
+    except OSError as error:  # no right to read, or a failing disk: not damage that a fresh copy would repair
         raise CacheError(
             f"cannot read {_arrays_path(name)} ({error.strerror}): see to that file or set the environment "
             "variable TACL_CACHE to another folder."

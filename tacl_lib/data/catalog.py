@@ -1,4 +1,4 @@
-"""What each dataset is: its size, the checksums that its publishers give, and where it can be had."""
+"""What each dataset is: its size, the checksums that its publishers give, and where it is available."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -79,7 +79,7 @@ def _idx(spec: Spec, contents: list[bytes], where: Path) -> Found:
         formats.read_idx(content, f"{name} of {where}") for name, content in zip(IDX_FILES, contents, strict=True)
     ]
     if arrays[0].ndim != 3 or arrays[2].ndim != 3:
-        raise TaclError(f"{where} holds idx files that are not pictures.")
+        raise TaclError(f"{where} holds idx files that are not images.")
     train, test = (arrays[0][..., None], arrays[1]), (arrays[2][..., None], arrays[3])
     checks.counts(spec, train, test, where)
     if spec.md5:

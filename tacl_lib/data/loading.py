@@ -52,7 +52,7 @@ def load(name: str, folder: str | os.PathLike | None = None, progress: bool = Tr
     if dataset is None:
         listing = "\n".join(f"  - {line}" for line in tried)
         raise TaclError(
-            f"{spec.title} could not be had from any source:\n{listing}\n"
+            f"{spec.title} is not available from any source:\n{listing}\n"
             "Put its files into a folder and name that folder in the environment variable TACL_DATA."
         )
     return dataset
@@ -159,7 +159,7 @@ def _package(spec: Spec, part: Path, progress: bool) -> forms.Found:
 def _only(spec: Spec, part: Path, progress: bool) -> forms.Found:
     choices = forms.in_folder(spec, part) if part.is_dir() else []
     if not choices:
-        raise TaclError(f"what came holds no files of {spec.title}.")
+        raise TaclError(f"the download has no files of {spec.title}.")
     form, files = choices[0]
     return form.read(spec, files, progress)
 

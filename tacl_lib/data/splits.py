@@ -1,4 +1,4 @@
-"""Train and test parts for data that bring none, and the removal of pictures that stand twice."""
+"""Train and test parts for data that have none, and the removal of duplicate images."""
 
 import hashlib
 
@@ -8,7 +8,7 @@ Part = tuple[np.ndarray, np.ndarray]  # images [N, H, W, C], labels [N]
 
 
 def first_of_each(images: np.ndarray) -> np.ndarray:
-    """Ascending indices of the first copy of each distinct picture. Labels do not count: a picture that
+    """Ascending indices of the first copy of each distinct image. Labels do not count: an image that
     stands under two letters stays under the first, since it must not be in both train and test."""
     seen: dict[bytes, int] = {}
     for index, picture in enumerate(images):
@@ -19,7 +19,7 @@ def first_of_each(images: np.ndarray) -> np.ndarray:
 def distinct(train: Part, test: Part) -> tuple[Part, Part, int]:
     """Both parts without exact duplicates, and how many went.
 
-    A picture in both parts stays in the test part, so that the test set keeps nearly its published size
+    An image in both parts stays in the test part, so that the test set keeps nearly its published size
     and the training part loses what would have given the answer away.
     """
     kept = first_of_each(np.concatenate([test[0], train[0]]))
@@ -41,7 +41,7 @@ def by_content(images: np.ndarray, labels: np.ndarray, share: int = 7) -> tuple[
 
 
 def every_seventh(images: np.ndarray, labels: np.ndarray) -> tuple[Part, Part]:
-    """Train and test: pictures 6, 13, 20, … are the test part. Seven shares no factor with ten, so that
+    """Train and test: images 6, 13, 20, … are the test part. Seven shares no factor with ten, so that
     labels which run 0..9 again and again all come to the test part."""
     test = np.arange(len(images)) % 7 == 6
     return (images[~test], labels[~test]), (images[test], labels[test])

@@ -41,7 +41,7 @@ class Mlp:
         self.runs, self.parameter_count = self._layers.runs, self._layers.parameter_count
         self.features, self.classes = self.sizes[0], self.sizes[-1]
 
-    # ---- the true model, for whoever looks
+    # ---- the true model, for anyone who looks
 
     @property
     def layers(self) -> Layers:
@@ -168,7 +168,7 @@ class Mlp:
         self._pool = None
 
     def _settled(self) -> Layers:
-        """The layers with everything paid, for whoever only reads them."""
+        """The layers with everything paid, for those who only read them."""
         if self._pool is not None:
             self._pool.settle()
         return self._layers

@@ -55,7 +55,7 @@ class ModuleNetwork:
         self._stored: DensePool | None = None
         self._check_output()
 
-    # ---- the model, for whoever looks
+    # ---- the model, for anyone who looks
 
     @property
     def flat(self) -> torch.Tensor:

@@ -78,7 +78,7 @@ class Results:
         self._groups = {key: group for key, group in runs.groupby(keys, sort=False)}
 
     def values(self, dataset: str, split: str, method: str, metric="average_accuracy", experiment="disjoint"):
-        """One number per run; empty where nothing was run, or where a run diverged: that is no number to compare."""
+        """One number per run; empty where nothing was run, or where a run diverged: such a run is excluded."""
         group = self._groups.get((experiment, dataset, split, method))
         values = [] if group is None else list(group[metric])
         return values if all(map(isfinite, values)) else []

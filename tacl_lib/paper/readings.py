@@ -25,7 +25,7 @@ from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import Store
 
 PAPER = PROFILES["paper"]
-AGAIN = "again with `python -m tacl_lib` and"
+AGAIN = "again with `tacl run` and"
 _RUNS_OF = ["experiment", "dataset", "split", "method"]
 
 

@@ -30,7 +30,7 @@ def write_report(
 ) -> Path:
     """Gather what the reference runs and these runs show, the settings, machine, times and what is missing.
 
-    jobs: everything that the reproduction was to run. missing: datasets that could not be had → why.
+    jobs: everything that the reproduction was to run. missing: datasets that are not available → why.
     """
     styles = stylesheet("table.css", "report.css")
     specs = specs_of_settings(profile)

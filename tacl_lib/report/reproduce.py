@@ -48,7 +48,7 @@ class Plan:
     """What one reproduction does."""
 
     profile: Profile
-    datasets: tuple[str, ...]  #: that can be had
+    datasets: tuple[str, ...]  #: that are available
     missing: dict[str, str]  #: the others, with the reason
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -85,9 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.status:
             print(status_table(all_jobs(profile, names, *chosen), Store(options.results)))
             return
-        for folder in (options.results, options.build, options.figures):
-            writable(folder)
         plan = make_plan(profile, names, *chosen)
+        writable(options.results, options.build, options.figures)
         build, figures = (folder.absolute() / profile.name for folder in (options.build, options.figures))
         reproduce(plan, options.results.absolute(), build, figures, options.cluster)
     except TaclError as error:
@@ -103,7 +102,7 @@ def _terminate_as_interrupt() -> None:
 
 
 def make_plan(profile: Profile, datasets: Sequence[str], methods: tuple[str, ...], seeds: tuple[int, ...]) -> Plan:
-    """Find out which datasets can be had here; those that cannot are named with the reason."""
+    """Find out which datasets are available here; the others are named with the reason."""
     found, missing = [], {}
     for name in datasets:
         try:
@@ -113,7 +112,7 @@ def make_plan(profile: Profile, datasets: Sequence[str], methods: tuple[str, ...
             missing[name] = str(error).replace("\n", " ")
             print(f"{name} is left out: {str(error).splitlines()[0]}", file=sys.stderr)
     if not found:
-        raise TaclError("none of the datasets can be had: " + "; ".join(missing.values()))
+        raise TaclError("none of the datasets is available: " + "; ".join(missing.values()))
     plan = Plan(profile, tuple(found), missing, methods, seeds)
     _ = plan.jobs  # an unknown method is named now, not in the middle of the work
     return plan

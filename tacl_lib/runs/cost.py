@@ -1,4 +1,4 @@
-"""How long a job will take: an estimate for progress bars, and for whoever plans a night of runs."""
+"""How long a job will take: an estimate for progress bars, and for planning a night of runs."""
 
 from functools import lru_cache
 from itertools import pairwise

@@ -79,7 +79,7 @@ def table_jobs(profile: Profile, datasets: Sequence[str], methods: Sequence[str]
 
 
 def study_dataset(profile: Profile, datasets: Sequence[str]) -> str:
-    """The dataset of the clustering study: the profile's where it can be had, else the first one."""
+    """The dataset of the clustering study: the profile's where it is available, else the first one."""
     return profile.study_dataset if profile.study_dataset in datasets or not datasets else datasets[0]
 
 

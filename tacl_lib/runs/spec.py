@@ -75,7 +75,7 @@ class RunSpec:
         return json.loads(json.dumps(settings))  # tuples become lists, as they are in a file
 
     def options(self, seeds: Sequence[int]) -> str:
-        """What to give to ``python -m tacl_lib`` for these runs: all in which they differ from the defaults."""
+        """What to give to ``tacl run`` for these runs: every setting that differs from its default."""
         own, usual = self.full(), RunSpec(self.dataset, self.split, self.experiment, self.learner).full()
         words = [f"--dataset {self.dataset} --split {self.split}"]
         words += [f"--experiment {self.experiment}"] * (self.experiment != RunSpec.experiment)

@@ -148,7 +148,7 @@ class Store:
 
 
 class ReadOnce(Store):
-    """A store for whoever asks for the same runs many times: each file is read once."""
+    """A store for those who ask for the same runs many times: each file is read once."""
 
     def __init__(self, folder: Path | str):
         super().__init__(folder)

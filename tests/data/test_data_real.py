@@ -1,4 +1,4 @@
-"""The real datasets, from wherever they can be had, against what their publishers say of them."""
+"""The real datasets, from wherever they are available, against what their publishers say of them."""
 
 import hashlib
 import os
@@ -35,7 +35,7 @@ FASHION = [
 @pytest.mark.network
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist", "notmnist", "cifar10", "svhn"])
 def test_all_five_datasets_load(name):
-    """Where they can be had; with TACL_REQUIRE_DATA=1 one that cannot is a failure."""
+    """Where they are available; with TACL_REQUIRE_DATA=1 one that is not is a failure."""
     try:
         dataset = load(name, progress=False)
     except TaclError as error:

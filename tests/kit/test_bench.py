@@ -232,6 +232,7 @@ def test_a_race_gives_seconds_of_one_run_and_turns_round():
     assert calls[-4:] == ["a", "b", "b", "a"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="earlier versions come from git")
 def test_versions_of_the_engine_take_turns():
     effort = measure.Effort(rounds=2, seconds=0.01, stored=(), fill=0)

@@ -313,11 +313,11 @@ def test_another_tolerance():
 
 def test_not_run_and_reasons():
     runs = runs_like_paper()
-    cells = make_cells(runs[runs["dataset"] != "svhn"], reasons={"svhn": "SVHN could not be had", "mnist": "unused"})
+    cells = make_cells(runs[runs["dataset"] != "svhn"], reasons={"svhn": "SVHN is not available", "mnist": "unused"})
     missing = cells[cells["verdict"] == NOT_RUN]
     assert set(missing["dataset"]) == {"svhn"}
     assert len(missing) == 108
-    assert set(missing["reason"]) == {"SVHN could not be had"}
+    assert set(missing["reason"]) == {"SVHN is not available"}
     assert (cells.loc[cells["dataset"] == "mnist", "reason"] == "").all()
     assert "of 540 cells 432 were run" in agreement(cells, True)
     assert agreement(cells, True).endswith(

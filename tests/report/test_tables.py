@@ -29,7 +29,7 @@ from tacl_lib.report.tables.latex import PACKAGES, escaped
 from tacl_lib.runs import RunSpec
 
 QUICK = "REDUCED profile quick: 600 images a task, 5 epochs, 2 seeds; not comparable with the paper"
-REASON = 'SVHN could not be had: "403" from a_b & c at 100% <#1>'
+REASON = 'SVHN is not available: "403" from a_b & c at 100% <#1>'
 TABLES = [(experiment, metric) for experiment in EXPERIMENTS for metric in METRICS]
 
 

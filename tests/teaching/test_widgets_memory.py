@@ -448,9 +448,9 @@ def test_what_cannot_be_played_is_told_and_what_was_there_stays(records):
 
 
 def test_a_long_error_is_one_sentence_with_the_rest_to_hover(player):
-    player.tell("MNIST could not be had from any source:\n  - web\n  - npm\nPut its files into a folder.", wrong=True)
+    player.tell("MNIST is not available from any source:\n  - web\n  - npm\nPut its files into a folder.", wrong=True)
     shown = words_of(player.message)
-    assert shown == "⚠ MNIST could not be had from any source. Put its files into a folder."
+    assert shown == "⚠ MNIST is not available from any source. Put its files into a folder."
     assert "- npm" in player.message.value
     player.tell("")
 
@@ -678,7 +678,7 @@ def test_a_wrong_choice_is_told_and_the_builder_goes_on(monkeypatch, tmp_path):
     for name, value, part in (
         ("clusters", 5000, "Q = 5000 needs 5,000 samples"),
         ("sampling_rate", 0.0, "sampling rate"),
-        ("dataset", "mnist", "could not be had"),
+        ("dataset", "mnist", "is not available"),
     ):
         old = builder.controls[name].value
         builder.controls[name].value = value

@@ -20,7 +20,7 @@ METHOD = (
 
 @contextmanager
 def avalanche(environment: Path = ENVIRONMENT):
-    """The contender, with ``versions`` of its environment; a `TaclError` says why it cannot be had."""
+    """The contender, with ``versions`` of its environment; a `TaclError` says why it is not available."""
     python = prepared(environment, f"avalanche-lib=={VERSION}")
     # -P keeps the folder of the script, with modules of the kit, out of its imports.
     command = [python, "-P", Path(__file__).with_name("avalanche_side.py").resolve()]

@@ -56,7 +56,7 @@ class Protection:
 
 
 def protection() -> Protection:
-    """What can be had here. Refuses to go on where submissions would run as root."""
+    """What is available here. Refuses to go on where submissions would run as root."""
     found = _probe(shutil.which("bwrap"))
     if found.bubblewrap is None and hasattr(os, "geteuid") and os.geteuid() == 0:
         raise TaclError(
