@@ -52,8 +52,8 @@ def chance_line(cells: pd.DataFrame) -> str:
     return (
         f"Of {len(known)} cells {(known['standard_errors'] > 2).sum()} differ by more than 2 standard errors "
         f"(other seeds alone would give about {by_two:.0f}), {_beyond_chance(known).sum()} at {CONFIDENCE:.0%} "
-        f"confidence (about {(1 - CONFIDENCE) * len(known):.0f}). The three numbers of a run are correlated, and so are "
-        "methods with the same seeds."
+        f"confidence (about {(1 - CONFIDENCE) * len(known):.0f}). The three numbers of a run are correlated, and so "
+        "are methods with the same seeds."
     )
 
 
