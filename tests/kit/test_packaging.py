@@ -161,6 +161,17 @@ def test_the_examples_of_contributing_work():
     assert len(re.findall(r"^\d \{'average_accuracy': 0\.\d+", done.stdout, re.M)) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("memory", r"^1\d\d samples are remembered"), ("module", r"^1 \{'average_acc")]
+)
+def test_the_recipes_of_the_readme_work(name, said):
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split(f"<!-- example: {name} -->")[1]
+    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(said, done.stdout, re.M), done.stdout
+
+
 def test_no_path_of_a_machine_and_no_registry_in_the_project():
     """Neither a home folder nor a package registry's host belongs into a shared file."""
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
