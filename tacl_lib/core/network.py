@@ -17,9 +17,29 @@ class Gradient(Protocol):
     def dot(self, other: "Gradient", where: torch.Tensor | None = None) -> torch.Tensor:
         """⟨self, other⟩ of each run ``[R]``. where: bool ``[R]``, runs whose answer is needed."""
 
+    def __add__(self, other: "Gradient") -> "Gradient": ...
+
     def __sub__(self, other: "Gradient") -> "Gradient": ...
 
     def __rmul__(self, factor: torch.Tensor | float) -> "Gradient": ...
+
+
+class ProjectedGradient(Protocol):
+    """What is left of a gradient beside the stored ones: it can be added to the weights."""
+
+    changed: torch.Tensor  #: bool ``[R]``, whether the gradient had a part along them
+
+
+class Noise(Protocol):
+    """Draws of a network with noise on every weight, for BGD."""
+
+    name: str  #: of the generator, for records
+
+    def begin(self, step: int) -> None:
+        """Start the noise of a step: it depends on the seed and the step alone."""
+
+    def learn(self, mean, std: torch.Tensor, x, y, weight: float, passes: int, rate: float) -> torch.Tensor:
+        """One step of BGD on means and deviations, in place; returns the sums of weighted losses ``[R]``."""
 
 
 class StoredGradients(Protocol):
@@ -28,7 +48,7 @@ class StoredGradients(Protocol):
     capacity: int
     gram: torch.Tensor  #: K_ij = ⟨u_i, u_j⟩: float64 ``[R, capacity, capacity]``
 
-    def project(self, gradient: Gradient) -> Gradient:
+    def project(self, gradient: Gradient) -> ProjectedGradient:
         """The part of a gradient that is orthogonal to every u_i."""
 
     def candidate(self, x: torch.Tensor, y: torch.Tensor):
@@ -71,6 +91,12 @@ class Network(Protocol):
 
     def add(self, gradient: Gradient, factor: torch.Tensor | float) -> None:
         """w ← w + factor · gradient; factor: a number or ``[R]``."""
+
+    def form(self, gradient: Gradient, buffer: torch.Tensor, keep: float = 0.0) -> None:
+        """buffer ← keep · buffer + gradient, laid out as ``flat``: for momentum and the like."""
+
+    def noise(self) -> Noise:
+        """Draws of these networks with noise on every weight."""
 
     def watch(self, samples: Samples, drawn: int) -> None:
         """Reference batches of ``drawn`` samples will come from these: an engine may keep something ready for them."""

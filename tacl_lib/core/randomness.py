@@ -1,8 +1,8 @@
 """Random numbers that depend on nothing but a run's seed and what they are for.
 
 Every random choice of a run is drawn from a generator named by (seed, purpose, index). So a run gives the
-same numbers alone or in a stack, on a CPU or a GPU, and from any step on: to resume a run there is no
-generator state to restore.
+same numbers alone or in a stack, on a CPU or a GPU, and from any step onwards: resuming a run needs no
+generator state.
 """
 
 import zlib

@@ -1,7 +1,7 @@
 """A gradient and a reference gradient from one pass, and what can be made of the two: the fast path of A-GEM.
 
 A learner writes g - f · g_ref. Here that is a `Combination`: two coefficients, on a pair that knows how to take inner
-products and how to change the weights along both at once, without forming what nobody asks for.
+products and how to change the weights along both at once, without forming anything that is not asked for.
 """
 
 from functools import cached_property

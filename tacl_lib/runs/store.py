@@ -18,12 +18,6 @@ OWN = ROOT / "results"  #: where the user's runs go
 REFERENCE = OWN / "reference"  #: runs at the paper's settings that are part of the project
 
 
-def default_store() -> "Store":
-    """The user's own runs; the reference runs where there are none."""
-    own = Store(OWN)
-    return own if own else Store(REFERENCE)
-
-
 class Store:
     """A folder of records. A file that is there is a finished run: it was written whole and renamed."""
 
@@ -33,10 +27,6 @@ class Store:
     def __bool__(self) -> bool:
         """Whether it holds any run."""
         return any(_RECORD.fullmatch(path.name) for path in self.folder.glob("*-*.parquet"))
-
-    @property
-    def is_reference(self) -> bool:
-        return self.folder.resolve() == REFERENCE.resolve()
 
     def path(self, spec: RunSpec, seed: int) -> Path:
         """Where a run's record is, or will be."""

@@ -152,6 +152,19 @@ def test_imports_are_found_however_they_are_written(tmp_path):
     assert _imported_rooms(module) == {"data", "paper", "report"}
 
 
+def test_the_policy_of_contributing_looks_at_the_newcomer_s_pool():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("<!-- example: policy -->")[1]
+    code = re.search(r"```python\n(.*?)```", text, re.S)[1] + (
+        "import torch\nfrom tacl_lib.core.memory import Geometry, sample_memory\n"
+        "memory = sample_memory(1, 1, Geometry(2, 3, 2), 'least_used_cluster')\n"
+        "for n, pool in enumerate([0, 0, 0, 0, 0, 1, 0]):\n"
+        "    label = torch.tensor([pool])\n"
+        "    print(memory.add((torch.tensor([[float(n)]]), label), label, torch.zeros(1)).cluster.item(), end=' ')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.split() == ["0", "1", "2", "0", "1", "3", "2"], done.stderr
+
+
 def test_the_examples_of_contributing_work():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     example = text.split("<!-- example: learner -->")[1].split("<!-- /example -->")[0]

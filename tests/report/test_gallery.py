@@ -9,7 +9,6 @@ from tacl_lib.paper.together import Together
 from tacl_lib.report import gallery
 from tacl_lib.report.figures import alt_of
 from tacl_lib.report.gallery import Gallery
-from tacl_lib.runs import store as results
 from tacl_lib.runs.grid import study_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, Store
@@ -104,12 +103,3 @@ def test_the_command_lists_and_writes(tmp_path, capsys):
         "method_clustering.alt.txt",
     ]
     assert (tmp_path / "method_clustering.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_without_own_runs_the_reference_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "OWN", tmp_path)
-    assert results.default_store().is_reference
-    assert results.default_store()
-    (tmp_path / "0123456789abcdef-0.parquet").touch()
-    assert results.default_store().folder == tmp_path
-    assert not results.default_store().is_reference

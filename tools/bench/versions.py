@@ -1,6 +1,6 @@
 """Steps per second of every method, in an earlier version of the engine and now:
 
-    python -m bench.versions COMMIT
+    PYTHONPATH=tools python -m bench.versions COMMIT
 
 Both versions run in processes of their own that take turns, with one thread, on the same images at the paper's
 sizes. The numbers go to ``figures/engine.json``, from which the page of evidence takes its table.

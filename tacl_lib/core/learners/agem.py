@@ -1,4 +1,7 @@
-"""A-GEM: averaged gradient episodic memory, told when a task ends."""
+"""A-GEM: averaged gradient episodic memory, told when a task ends.
+
+Literally: `tacl_lib/plain/agem.py`.
+"""
 
 import torch
 
@@ -17,7 +20,7 @@ def agem_step(network: Network, rate: float, x: torch.Tensor, y: torch.Tensor, r
     losses, g, g_ref = network.loss_gradients(x, y, reference)
     product = g.dot(g_ref)
     conflict = product < 0
-    square = g_ref.dot(g_ref, where=conflict)
+    square = g_ref.dot(g_ref, where=conflict)  # only needed there
     factor = torch.where(conflict & (square > 0), product / square, 0.0)
     network.add(g - factor * g_ref, -rate)
     return Step(losses.sum(1), rate, conflict)

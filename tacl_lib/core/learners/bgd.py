@@ -1,4 +1,7 @@
-"""BGD: Bayesian gradient descent (Zeno et al., 2018), the task-agnostic rival of the paper."""
+"""BGD: Bayesian gradient descent (Zeno et al., 2018), the task-agnostic rival of the paper.
+
+Literally: `tacl_lib/plain/bgd.py`.
+"""
 
 import torch
 

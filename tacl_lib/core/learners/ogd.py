@@ -1,4 +1,7 @@
-"""OGD: orthogonal gradient descent, told when a task ends."""
+"""OGD: orthogonal gradient descent, told when a task ends.
+
+Literally: `tacl_lib/plain/ogd.py`.
+"""
 
 import torch
 

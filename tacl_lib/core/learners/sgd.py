@@ -1,4 +1,7 @@
-"""Plain stochastic gradient descent: the baseline that forgets."""
+"""Plain stochastic gradient descent: the baseline that forgets.
+
+Literally: `tacl_lib/plain/sgd.py`.
+"""
 
 import torch
 

@@ -1,4 +1,7 @@
-"""Gradient descent with the paper's learning-rate scheduler ("SGD lr adapt")."""
+"""Gradient descent with the paper's learning-rate scheduler ("SGD lr adapt").
+
+Literally: `tacl_lib/plain/sgd_lr_adapt.py`.
+"""
 
 import torch
 

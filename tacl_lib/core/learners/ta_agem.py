@@ -1,4 +1,7 @@
-"""TA-A-GEM: A-GEM on a memory of clusters; nobody tells it when a task ends."""
+"""TA-A-GEM: A-GEM on a memory of clusters; nobody tells it when a task ends.
+
+Literally: `tacl_lib/plain/ta_agem.py`.
+"""
 
 import torch
 

@@ -1,4 +1,7 @@
-"""TA-OGD: OGD on a memory of clusters of gradients; nobody tells it when a task ends."""
+"""TA-OGD: OGD on a memory of clusters of gradients; nobody tells it when a task ends.
+
+Literally: `tacl_lib/plain/ta_ogd.py`.
+"""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The cluster memory by itself, for anybody's training loop: one run, tensors of any shape, anything beside them."""
+"""The cluster memory by itself, for any training loop: one run, tensors of any shape, with any extra fields."""
 
 import torch
 
