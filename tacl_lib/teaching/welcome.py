@@ -35,7 +35,7 @@ PACKAGES = {
 }
 #: What make lab and make reproduce need besides.
 TOOLS = ("torchvision", "scipy", "numba", "pooch", "filelock", "distributed", "tqdm", "ipykernel", "jupyterlab")
-TOOLS += ("nbformat", "papermill", "mistune", "psutil")
+TOOLS += ("nbformat", "papermill", "jinja2", "cryptography", "psutil")
 #: The halves of widgets that live in the browser: JupyterLab takes them from folders of these names.
 BROWSER_PARTS = {"@jupyter-widgets/jupyterlab-manager": "sliders and buttons", "anywidget": "interactive charts"}
 

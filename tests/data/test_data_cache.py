@@ -79,7 +79,7 @@ def test_a_damaged_cache_without_a_source_is_removed_and_the_error_lists_what_wa
     fake.fail.append(True)
     with (
         pytest.warns(UserWarning, match=r"mnist\.arrays is damaged"),
-        pytest.raises(TaclError, match=r"(?s)MNIST could not.*fake source: the fake source is down.*TACL_DATA"),
+        pytest.raises(TaclError, match=r"(?s)MNIST is not available.*fake source: the fake source is down.*TACL_DATA"),
     ):
         load("mnist")
     assert left_in(room) == []

@@ -257,7 +257,7 @@ def test_a_reduced_profile_names_every_learner_whose_memory_it_reduces(name):
         changed = {k: v for k, v in own.items() if k != "rate" and settings_of(learner)[k] != v}
         for setting, value in changed.items():
             assert titles[learner] in PROFILES[name].reduction, f"{learner}: {setting}"
-            assert str(value) in PROFILES[name].reduction, f"{learner}: {setting}"
+            assert f"{value:g}" in PROFILES[name].reduction, f"{learner}: {setting}"
 
 
 def test_profiles_have_their_own_names_and_runs():
