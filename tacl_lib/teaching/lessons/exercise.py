@@ -31,8 +31,11 @@ class Exercise:
     def name(self) -> str:
         return self.solution.__name__
 
-    def __call__(self, answer: Callable, skip: bool = False) -> Callable:
-        """The answer, if it is right; the solution, if the answer is to be skipped or is not written yet."""
+    def __call__(self, answer: Callable, skip: bool = False, seed: int | None = None) -> Callable:
+        """The answer, if it is right; the solution, if the answer is to be skipped or is not written yet.
+
+        seed: of the cases; without one they are fresh.
+        """
         if skip:
             print(f"→ {self.name}: skipped; the lesson goes on with the solution.")
             return self.solution
@@ -42,7 +45,7 @@ class Exercise:
         if self._is_stub(answer):
             print(f"→ {self.name} is not written yet; until it is, the lesson goes on with the solution.")
             return self.solution
-        self._check(self._probed(answer))
+        self._check(self._probed(answer), seed)
         return answer
 
     @cached_property

@@ -10,6 +10,7 @@ from tacl_lib.teaching.lessons.exercises.small import tensor
 
 def _means(rng):
     yield tensor([1, 1]), tensor([[0, 0], [2, 2], [9, 9]])  # a tie: the first wins
+    yield tensor([0, 0]), tensor([[3, 0], [2, 2]])  # absolute differences would choose the other one
     for _ in range(30):
         yield tensor(rng.integers(-3, 4, 2)), tensor(rng.integers(-3, 4, (int(rng.integers(2, 6)), 2)))
 
