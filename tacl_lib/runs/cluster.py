@@ -25,6 +25,8 @@ PATIENT = {"distributed.comm.timeouts.connect": "10 minutes", "distributed.comm.
 #: For the scheduler and workers of this machine: nobody is given up for being slow, and no page is served.
 LOCAL = {
     "distributed.scheduler.worker-ttl": None,
+    # A cluster drops a worker that is not back by then, its nanny too; on a busy machine a start takes minutes.
+    "distributed.deploy.lost-worker-timeout": "1 day",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import os
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -142,6 +143,16 @@ def test_a_scheduler_without_tls_elsewhere_is_warned_of_once(given, expected, mo
     os.environ.pop(cluster._WARNED, None)
     assert len(caught) == expected
     assert all("is not encrypted" in str(warning.message) and given in str(warning.message) for warning in caught)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_slow_to_come_back_is_waited_for(monkeypatch):
+    monkeypatch.setattr(cluster, "_cores", lambda: 1)
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}):  # any start is slow beside this
+        with cluster.workers() as address, distributed.Client(address) as client:
+            first = client.submit(os.getpid).result()
+            os.kill(first, signal.SIGKILL)
+            assert client.submit(os.getpid, pure=False).result(timeout=PATIENCE) != first
 
 
 @pytest.mark.slow
