@@ -8,8 +8,7 @@ import hashlib
 import json
 import sys
 
-import pyarrow.parquet as pq
-
+from tacl_lib.core.record import carries_digest
 from tacl_lib.files import write_whole
 from tacl_lib.runs.store import REFERENCE
 
@@ -18,7 +17,7 @@ known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() el
 found = {
     path.name: hashlib.sha256(path.read_bytes()).hexdigest()
     for path in sorted(REFERENCE.glob("*.parquet"))
-    if b"tacl-sha256" not in (pq.read_schema(path).metadata or {})
+    if not carries_digest(path)
 }
 changed = [name for name in known if found.get(name) != known[name]]
 if changed:

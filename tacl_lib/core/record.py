@@ -132,6 +132,11 @@ def read_about(path: Path) -> tuple[int, dict]:
         raise _what_is_wrong(path, error) from error
 
 
+def carries_digest(path: Path) -> bool:
+    """Whether a result file says itself what was written; those of the first versions do not."""
+    return b"tacl-sha256" in (pq.read_schema(path).metadata or {})
+
+
 #: What a file can make its readers raise.
 ODD = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
 

@@ -8,6 +8,8 @@ import numpy as np
 from tacl_lib.errors import TaclError
 
 CLASSES = 10
+#: How the note begins on images that are another set than the published one, and not only another copy of it.
+ANOTHER_SET = "the small set instead of"
 
 
 @dataclass(frozen=True, eq=False)

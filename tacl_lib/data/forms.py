@@ -8,6 +8,7 @@ import numpy as np
 
 from tacl_lib.data import checks, formats, splits
 from tacl_lib.data.catalog import CIFAR_BATCHES, IDX_FILES, Spec
+from tacl_lib.data.dataset import ANOTHER_SET
 from tacl_lib.errors import TaclError
 
 SPRITES = (*(f"{name}.png" for name in CIFAR_BATCHES), "train_lables.json", "test_lables.json")  # spelt so
@@ -170,7 +171,7 @@ def _read_small_letters(spec: Spec, files: list[Path], progress: bool) -> Found:
         *train,
         *test,
         verified=f"{len(images):,} images of the right shape, labels in range (no checksum is published)",
-        note=f"the small set instead of {spec.train:,} + {spec.test:,}: {len(images):,} letters, "
+        note=f"{ANOTHER_SET} {spec.train:,} + {spec.test:,}: {len(images):,} letters, "
         f"{len(images) - len(kept):,} exact duplicates removed, then split 6 : 1 by the hash of the pixels",
     )
 

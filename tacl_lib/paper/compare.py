@@ -18,13 +18,15 @@ DIGITS = 3
 PAPER_RUNS = 5
 NEAR = (0.01, 0.03, 0.05)  #: distances that agreement is counted at
 
-WITHIN, DEVIATES, NOT_RUN, REDUCED, UNPUBLISHED = VERDICTS = (
+WITHIN, DEVIATES, NOT_RUN, REDUCED, UNPUBLISHED, ANOTHER_SET = VERDICTS = (
     "within tolerance",
     "deviates",
     "not run",
     "reduced: not comparable",
     "not in the paper",
+    "another set of images: not comparable",
 )
+RUNS_OF = ["experiment", "dataset", "split", "method"]  #: what the runs of a cell share; each makes three cells
 NO_REASON = "there is no finished run of it"
 
 
@@ -49,6 +51,7 @@ def make_cells(
     Bold follows the paper: the best task-agnostic method of a column and those that Welch's test at 99% cannot tell
     from it, among the methods that were run; nothing is bold where only one was, or where one has fewer runs than the
     paper's five: the test would mean little.
+    Where a run saw another set of images than the published one, its cell is shown, but not judged.
     """
     cells = _with_unpublished(published().rename(columns={"value": "paper", "bold": "paper_bold"}), runs)
     values = _values(runs)
@@ -59,14 +62,16 @@ def make_cells(
     cells["bold"] = _bold(cells)
     cells["difference"] = (cells["ours"].round(DIGITS) - cells["paper"]).round(DIGITS)
     cells["tolerance"] = tolerance
+    elsewhere = _of_another_set(runs)
     cells["verdict"] = np.select(
         [
             cells["runs"] == 0,
             np.full(len(cells), bool(reduced)),
             cells["paper"].isna(),
+            [key in elsewhere for key in cells[RUNS_OF].itertuples(index=False, name=None)],
             cells["difference"].abs() <= tolerance,
         ],
-        [NOT_RUN, REDUCED, UNPUBLISHED, WITHIN],
+        [NOT_RUN, REDUCED, UNPUBLISHED, ANOTHER_SET, WITHIN],
         default=DEVIATES,  # a run that diverged, too: its difference is NaN
     )
     cells["reason"] = [
@@ -84,11 +89,11 @@ def counts(cells: pd.DataFrame) -> dict[str, int]:
     belongs to a method that is best in the paper, its bold ones if they are the very methods that the paper has bold.
     """
     cells = cells[cells["paper"].notna()]
-    was_run = cells[cells["runs"] > 0]
+    was_run = comparable(cells)
     judged = agreeing = bold = columns = 0
     for (experiment, metric, *_), column in cells.groupby(COLUMN, sort=False):
         columns += 1
-        column = column[~column["method"].map(is_task_aware)]
+        column = comparable(column[~column["method"].map(is_task_aware)])
         rivals = {method for method in methods_in(experiment) if not is_task_aware(method)}
         if set(column.loc[column["ours"].notna(), "method"]) == rivals:
             judged += 1
@@ -107,9 +112,14 @@ def counts(cells: pd.DataFrame) -> dict[str, int]:
     }
 
 
+def comparable(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells of the paper's that were run on the images that it names."""
+    return cells[cells["paper"].notna() & (cells["runs"] > 0) & (cells["verdict"] != ANOTHER_SET)]
+
+
 def by_method(cells: pd.DataFrame) -> pd.DataFrame:
     """The same numbers for each method: method, run, within_0.01, within_0.03, within_0.05."""
-    was_run = cells[cells["paper"].notna() & (cells["runs"] > 0)]
+    was_run = comparable(cells)
     rows = [
         {"method": method, "run": len(own), **_near(own)}
         for method in METHODS
@@ -166,14 +176,20 @@ def _with_unpublished(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([cells, extra], ignore_index=True)
 
 
+def _of_another_set(runs: pd.DataFrame) -> set[tuple]:
+    """Experiment, dataset, split and method of cells with a run on another set of images."""
+    if "another_set" not in runs:
+        return set()
+    return set(runs.loc[runs["another_set"].astype(bool), RUNS_OF].itertuples(index=False, name=None))
+
+
 def _values(runs: pd.DataFrame) -> dict[tuple, np.ndarray]:
     """The results over runs of each cell, by its key."""
-    names = ["experiment", "dataset", "split", "method"]
-    missing = [name for name in [*names, "seed", *METRICS] if name not in runs]
+    missing = [name for name in [*RUNS_OF, "seed", *METRICS] if name not in runs]
     if missing:
         raise TaclError(f"the runs have no column {', '.join(missing)}; give what Store.summaries() returns.")
     values = {}
-    for (experiment, dataset, split, method), group in runs.groupby(names, sort=False):
+    for (experiment, dataset, split, method), group in runs.groupby(RUNS_OF, sort=False):
         specs = group["spec"].unique() if "spec" in group else ()
         if len(specs) > 1 or group["seed"].duplicated().any():
             # Means over different settings would look like results.

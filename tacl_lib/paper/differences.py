@@ -8,6 +8,7 @@ from scipy import stats
 from tacl_lib.core.metrics import CONFIDENCE
 from tacl_lib.paper import DATASETS, METHODS, METRICS, PAPER_RUNS
 from tacl_lib.paper.calibration import CELL
+from tacl_lib.paper.compare import comparable
 from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.paper.readings import by_cell
 from tacl_lib.runs.store import Store
@@ -20,7 +21,7 @@ def differing(cells: pd.DataFrame, store: Store) -> pd.DataFrame:
     Columns: cell, ours, paper, difference, standard_errors, readings.
     readings: title → what this reading gives in the cell, beginning with the profile's on the same seeds.
     """
-    cells = cells.assign(standard_errors=standard_errors(cells))
+    cells = comparable(cells).assign(standard_errors=standard_errors)
     far = cells[(cells["difference"].abs() > cells["tolerance"]) | _beyond_chance(cells)]
     far = far.sort_values("difference", key=lambda difference: -difference.abs(), kind="stable")
     readings = by_cell(store)
@@ -44,7 +45,7 @@ def standard_errors(cells: pd.DataFrame) -> pd.Series:
 
 def chance_line(cells: pd.DataFrame) -> str:
     """How many cells differ by how many standard errors, beside how many would by other seeds alone."""
-    cells = cells.assign(standard_errors=standard_errors(cells))
+    cells = comparable(cells).assign(standard_errors=standard_errors)
     known = cells[cells["standard_errors"].notna()]
     if known.empty:
         return "No cell has the two runs that a standard error takes."

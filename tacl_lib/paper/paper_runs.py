@@ -11,7 +11,7 @@ from tacl_lib.errors import TaclError
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.paper import PAPER_RUNS, USUAL, Finding, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper.calibration import AS_RUN, Alternative
-from tacl_lib.paper.compare import whole_columns
+from tacl_lib.paper.compare import RUNS_OF, whole_columns
 from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.paper.readings import AGAIN, PAPER, made
 from tacl_lib.paper.together import Together
@@ -108,9 +108,9 @@ class Evidence:
         return f" ({count} early ones without a date)" if count else ""
 
     def complete(self) -> pd.DataFrame:
-        """The runs of cells that have as many as the paper's: fewer decide no claim."""
-        cell = ["experiment", "dataset", "split", "method"]
-        return self.runs[self.runs.groupby(cell)["seed"].transform("size") >= PAPER_RUNS]
+        """The runs of cells that have as many as the paper's, on its images: others decide no claim."""
+        runs = self.runs[~self.runs["another_set"].astype(bool)]
+        return runs[runs.groupby(RUNS_OF)["seed"].transform("size") >= PAPER_RUNS]
 
     def memories(self) -> dict[tuple[str, float], list[Record]]:
         """What of the study has as many runs as the paper's."""

@@ -17,6 +17,7 @@ from tacl_lib.paper.calibration import (
     ranking,
     results_of,
 )
+from tacl_lib.paper.compare import RUNS_OF, comparable
 from tacl_lib.paper.markdown import markdown_table, without_tags
 from tacl_lib.paper.memory_claims import Study as MemoryStudy
 from tacl_lib.runs.grid import all_jobs, study_jobs
@@ -26,7 +27,6 @@ from tacl_lib.runs.store import Store
 
 PAPER = PROFILES["paper"]
 AGAIN = "again with `tacl run` and"
-_RUNS_OF = ["experiment", "dataset", "split", "method"]
 
 
 def tried(store: Store) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _scope(study: Study, results: pd.DataFrame, table: pd.DataFrame) -> str:
     """On which columns a study was judged, what it cannot tell apart, and which of its readings have no runs."""
     parts = []
     if results["alternative"].nunique() > 1:
-        columns = results.loc[judged(results), _RUNS_OF].drop_duplicates()
+        columns = results.loc[judged(results), RUNS_OF].drop_duplicates()
         parts.append(f"Judged on: {', '.join(map(_title, columns.itertuples(index=False)))}.")
     alike = not_told_apart(table)
     if alike:
@@ -114,8 +114,8 @@ def _runs_of(spec: RunSpec) -> tuple[str, str, str, str]:
 def untouched_line(cells: pd.DataFrame, store: Store) -> str:
     """One sentence on how well those cells agree that no other reading was ever run on."""
     known = touched(store)
-    was_run = cells[cells["paper"].notna() & (cells["runs"] > 0)]
-    free = was_run[[cell not in known for cell in was_run[_RUNS_OF].itertuples(index=False, name=None)]]
+    was_run = comparable(cells)
+    free = was_run[[cell not in known for cell in was_run[RUNS_OF].itertuples(index=False, name=None)]]
     near = [f"{(free['difference'].abs() <= limit).sum()} within {limit}" for limit in NEAR]
     return (
         f"Open settings were fitted to the paper's numbers; {len(free)} of these cells are of methods and columns that "
@@ -148,8 +148,8 @@ def turned_round(runs: pd.DataFrame, memories: MemoryStudy, store: Store) -> str
             other = store.summaries(jobs)
             if alternative is AS_RUN or alternative.run or other.empty:
                 continue
-            replaced = set(other[_RUNS_OF].itertuples(index=False, name=None))
-            kept = runs[[cell not in replaced for cell in runs[_RUNS_OF].itertuples(index=False, name=None)]]
+            replaced = set(other[RUNS_OF].itertuples(index=False, name=None))
+            kept = runs[[cell not in replaced for cell in runs[RUNS_OF].itertuples(index=False, name=None)]]
             with_other = findings(pd.concat([kept, other], ignore_index=True), memories)
             for before, after in zip(as_run, with_other, strict=True):
                 for old, new in zip(before.parts, after.parts, strict=True):

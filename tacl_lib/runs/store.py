@@ -10,6 +10,7 @@ import pandas as pd
 from tacl_lib import names
 from tacl_lib.core.metrics import summary
 from tacl_lib.core.record import DamagedFile, Record, read_about, read_record
+from tacl_lib.data.dataset import ANOTHER_SET
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec, spec_from
 
@@ -26,7 +27,7 @@ class Store:
 
     def __bool__(self) -> bool:
         """Whether it holds any run."""
-        return any(_RECORD.fullmatch(path.name) for path in self.folder.glob("*-*.parquet"))
+        return any(RUN_FILE.fullmatch(path.name) for path in self.folder.glob("*-*.parquet"))
 
     def path(self, spec: RunSpec, seed: int) -> Path:
         """Where a run's record is, or will be."""
@@ -81,7 +82,7 @@ class Store:
         """The records in the folder. Files that no run has written are left alone, and named once."""
         found, foreign = [], []
         for path in sorted(self.folder.glob("*.parquet")):
-            if _RECORD.fullmatch(path.name):
+            if RUN_FILE.fullmatch(path.name):
                 found.append(path)
             elif not path.name.endswith(".events.parquet") and path not in _NAMED:
                 foreign.append(path.name)
@@ -108,13 +109,14 @@ class Store:
         for spec, seeds in jobs:
             for seed in seeds:
                 about = _read(self.path(spec, seed), read_about)
-                note = about[1].get("data", {}).get("note") if about else None
+                note = _note(about[1]) if about else ""
                 if note:
                     found.setdefault(spec.dataset, {})[note] = None
         return {dataset: "; in other runs: ".join(notes) for dataset, notes in found.items()}
 
     def summaries(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]] | None = None) -> pd.DataFrame:
-        """One row per run: experiment, dataset, split, method, seed, the three metrics and the spec's name.
+        """One row per run: experiment, dataset, split, method, seed, the three metrics, the spec's name, and whether its
+        images are another set than the published one.
 
         jobs: specs and seeds to look for; None takes every run in the store.
         """
@@ -131,10 +133,13 @@ class Store:
                 "seed": record.seed,
                 **summary(record.accuracy, record.seen),
                 "spec": spec.name(),
+                "another_set": _note(record.info).startswith(ANOTHER_SET),
             }
             for spec, record in runs
         ]
-        return pd.DataFrame(rows, columns=["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"])
+        return pd.DataFrame(
+            rows, columns=["experiment", "dataset", "split", "method", "seed", *METRICS, "spec", "another_set"]
+        )
 
 
 class ReadOnce(Store):
@@ -152,9 +157,15 @@ class ReadOnce(Store):
 
 
 #: The name of a file of a run: the hash of its spec, and its seed.
-_RECORD = re.compile(r"[0-9a-f]{16}-\d+\.parquet")
+RUN_FILE = re.compile(r"[0-9a-f]{16}-\d+\.parquet")
 _NAMED: set[Path] = set()  # foreign files that were spoken of
 METRICS = tuple(names.METRICS)
+
+
+def _note(info: dict) -> str:
+    """What a run says of its data where it is not the published set."""
+    data = info.get("data")
+    return str(data.get("note") or "") if isinstance(data, dict) else ""
 
 
 def _read(path: Path, reader: Callable = read_record):

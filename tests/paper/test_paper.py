@@ -39,7 +39,7 @@ from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import METRICS as METRICS_OF_STORE
 
 KEY = ["experiment", "metric", "dataset", "split", "method"]
-WITHIN, DEVIATES, NOT_RUN, REDUCED, UNPUBLISHED = VERDICTS
+WITHIN, DEVIATES, NOT_RUN, REDUCED, UNPUBLISHED, ANOTHER_SET = VERDICTS
 
 needs_tables = pytest.mark.skipif(not (PAPER / "tables.csv").exists(), reason="tables.csv is not beside the kit")
 
@@ -262,6 +262,20 @@ def test_diverged_runs_are_not_bold_and_deviate():
 
 
 # Verdicts and the line about them
+
+
+def test_runs_on_another_set_of_images_are_shown_but_not_counted():
+    runs = runs_like_paper()
+    runs["another_set"] = runs["dataset"] == "notmnist"
+    cells = make_cells(runs)
+    of_set = cells["dataset"] == "notmnist"
+    assert (cells.loc[of_set, "verdict"] == ANOTHER_SET).all()
+    assert (cells.loc[~of_set, "verdict"] == WITHIN).all()
+    assert cells.loc[of_set, "ours"].notna().all()
+    assert of_set.sum() == 108
+    found = counts(cells)
+    assert (found["run"], found["columns"], found["within_0.01"]) == (540 - 108, 90 - 18, 540 - 108)
+    assert by_method(cells)["run"].sum() == 540 - 108
 
 
 def test_paper_against_itself():

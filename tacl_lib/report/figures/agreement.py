@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from tacl_lib.errors import TaclError
-from tacl_lib.paper.compare import PAPER_RUNS, TOLERANCE
+from tacl_lib.paper.compare import ANOTHER_SET, PAPER_RUNS, TOLERANCE, comparable
 from tacl_lib.paper.published import EXPERIMENTS, METHODS, METRICS, SPLITS, in_order
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import key_of
@@ -16,11 +16,13 @@ from tacl_lib.report.figures.picture import Picture, finished, new_picture
 SHORT = {"average_accuracy": "Average accuracy", "first_task_accuracy": "First task", "forgetting": "Forgetting"}
 LARGEST = 0.06  #: differences beyond it have the darkest colour
 EMPTY = "#ececec"  #: a cell without a run
+_EMPTY_CELL = {"facecolor": EMPTY, "edgecolor": "white", "lw": 0.8}
+_HATCHED = _EMPTY_CELL | {"hatch": "////"}
 
 
 def heat_map(cells: pd.DataFrame, *, title: str = "") -> Picture:
     """Ours minus the paper's in every published cell: red where ours is higher, blue where it is lower, grey where
-    nothing was run; a number where they are further apart than the tolerance.
+    nothing was run, hatched where the images are another set; a number where they are further apart than the tolerance.
 
     cells: `make_cells` of runs at the paper's settings.
     """
@@ -42,9 +44,10 @@ def heat_map(cells: pd.DataFrame, *, title: str = "") -> Picture:
         )
         bar.set_label("ours minus the paper's")
         bar.outline.set_visible(False)
-        picture.legend(
-            handles=[Patch(facecolor=EMPTY, label="not run yet")], loc="lower right", frameon=False, fontsize=8.5
-        )
+        handles = [Patch(facecolor=EMPTY, label="not run yet")]
+        if (cells["verdict"] == ANOTHER_SET).any():
+            handles.append(Patch(**_HATCHED, label="† another set of images"))
+        picture.legend(handles=handles, loc="lower right", frameon=False, fontsize=8.5)
     return finished(picture, _heat_alt(cells, title))
 
 
@@ -53,7 +56,7 @@ def scatter(cells: pd.DataFrame, *, title: str = "") -> Picture:
 
     cells: `make_cells` of runs at the paper's settings.
     """
-    cells = _published(cells)
+    cells = comparable(cells)
     there = cells[cells["ours"].notna()]
     if there.empty:
         raise TaclError("there are no cells with runs to compare; run some first.")
@@ -89,6 +92,8 @@ def _panel(ax: Axes, part: pd.DataFrame, last: bool) -> None:
     """One metric of one experiment: methods down, datasets and splits across."""
     methods = in_order(part["method"], METHODS)
     columns = list(dict.fromkeys(zip(part["dataset"], part["split"], strict=True)))
+    elsewhere = part["verdict"] == ANOTHER_SET
+    part = part.assign(difference=part["difference"].mask(elsewhere))
     wide = part.pivot(index="method", columns=["dataset", "split"], values="difference").reindex(methods)[columns]
     far = wide.map(lambda value: f"{value:+.2f}".replace("0.", ".") if abs(value) > TOLERANCE else "")
     sns.heatmap(
@@ -114,17 +119,20 @@ def _panel(ax: Axes, part: pd.DataFrame, last: bool) -> None:
     for number in range(len(SPLITS), len(columns), len(SPLITS)):
         ax.axvline(number, color="white", lw=4)
     for row, column in np.argwhere(wide.isna().to_numpy()):
-        ax.add_patch(Rectangle((column, row), 1, 1, facecolor=EMPTY, edgecolor="white", lw=0.8))
+        name = dict(zip(("method", "dataset", "split"), (methods[row], *columns[column]), strict=True))
+        hatched = elsewhere[(part[list(name)] == pd.Series(name)).all(axis=1)].any()
+        ax.add_patch(Rectangle((column, row), 1, 1, **(_HATCHED if hatched else _EMPTY_CELL)))
 
 
 def _dataset_names(ax: Axes, cells: pd.DataFrame) -> None:
     for number, dataset in enumerate(cells["dataset"].unique()):
         x = (number + 0.5) * len(SPLITS)
-        ax.text(x, -0.25, style.DATASETS.get(dataset, dataset), ha="center", va="bottom", size=8)
+        mark = "†" if ANOTHER_SET in set(cells.loc[cells["dataset"] == dataset, "verdict"]) else ""
+        ax.text(x, -0.25, style.DATASETS.get(dataset, dataset) + mark, ha="center", va="bottom", size=8)
 
 
 def _heat_alt(cells: pd.DataFrame, title: str) -> str:
-    there = cells[cells["runs"] > 0]
+    there = comparable(cells)
     near = int((there["difference"].abs() <= TOLERANCE).sum())
     said = (
         f"{title + ': ' if title else ''}heat map of our numbers minus the paper's in its {len(cells)} cells: three "

@@ -1,0 +1,133 @@
+"""Take over finished runs that somebody else has made:  tacl merge FOLDER [--into results] [--logs first|all]
+
+Each file is read whole, its digests are checked, and its name must be the hash of the spec inside. What is taken and
+what is refused is said, a line each; nothing that is there already is replaced.
+"""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from tacl_lib.core.learners import LEARNERS
+from tacl_lib.core.record import Record, carries_digest, read_record
+from tacl_lib.core.tasks import checked_seeds
+from tacl_lib.errors import TaclError
+from tacl_lib.runs.spec import RunSpec, spec_from
+from tacl_lib.runs.store import OWN, RUN_FILE, Store
+
+TAKEN, THERE, REFUSED = "taken", "already there", "refused"
+LOGS = ("first", "all")
+
+
+class Answer(NamedTuple):
+    """What became of a file."""
+
+    file: str
+    verdict: str  #: taken, already there or refused
+    reason: str  #: why it was refused, else which run it is
+
+    def line(self) -> str:
+        return f"{self.verdict:14}{self.file}  {self.reason}"
+
+
+def merge(source: Path | str, target: Store, logs: str = "first") -> Iterator[Answer]:
+    """Take over the runs of a folder, file by file.
+
+    logs: keep the logs of memories of the ``"first"`` run of each spec, which is all that figures and widgets read, or
+    ``"all"``.
+    """
+    source = Path(source)
+    files = sorted(path for path in source.glob("*.parquet") if RUN_FILE.fullmatch(path.name))
+    if not files:
+        raise TaclError(f"there are no runs in {source}; name a folder with files such as 0123456789abcdef-0.parquet.")
+    for path in files:
+        try:
+            spec, record = _read(path)
+            there = _there(target, spec, record)
+            if not there:
+                keep = logs == "all" or not _has_log(target, spec)
+                target.write(spec, [record if keep else replace(record, events=None)])
+        except TaclError as error:
+            yield Answer(path.name, REFUSED, str(error))
+            continue
+        yield Answer(path.name, THERE if there else TAKEN, _what(spec, record))
+
+
+def _read(path: Path) -> tuple[RunSpec, Record]:
+    """A run that is what it says, made by code that is known."""
+    record = read_record(path)  # verifies digests, types and ranges
+    if not carries_digest(path):
+        raise TaclError("it carries no digest, so that nobody can tell whether it is as it was written.")
+    try:
+        spec = spec_from(record.info["spec"])
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise TaclError(f"it does not say of which run it is ({type(error).__name__}).") from error
+    checked_seeds((record.seed,))
+    if spec.learner not in LEARNERS:
+        raise TaclError(f"the learner {spec.learner!r} is not known here; load the module that registers it first.")
+    if path.name != f"{spec.name()}-{record.seed}.parquet":
+        raise TaclError(
+            f"its settings belong into {spec.name()}-{record.seed}.parquet: it was renamed, or made by another version "
+            f"of {spec.learner}."
+        )
+    versions, commit = record.info.get("versions") or {}, str(record.info.get("commit", "unknown"))
+    if not isinstance(versions, dict) or not {"tacl", "torch", "numpy"} <= set(versions):
+        raise TaclError("it does not say with which versions it was made.")
+    if commit.endswith("+"):
+        raise TaclError(f"it was made with files that differ from commit {commit[:-1]}; commit them and run again.")
+    return spec, record
+
+
+def _there(target: Store, spec: RunSpec, record: Record) -> bool:
+    """Whether the same run is there; one with other numbers is refused."""
+    known = target.read(spec, record.seed)
+    if known is None:
+        return False
+    if _numbers(known) != _numbers(record):
+        raise TaclError("the same run is there with other numbers; `tacl verify` can tell which one holds here.")
+    return True
+
+
+def _numbers(record: Record) -> str:
+    return replace(record, events=None).digest()
+
+
+def _has_log(target: Store, spec: RunSpec) -> bool:
+    return any(target.folder.glob(f"{spec.name()}-*.events.parquet"))
+
+
+def _what(spec: RunSpec, record: Record) -> str:
+    made = record.info["versions"]
+    return (
+        f"{spec.experiment} {spec.dataset} {spec.split} {spec.learner}, seed {record.seed}, torch {made['torch']}, "
+        f"commit {record.info.get('commit', 'unknown')}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="tacl merge", description=__doc__.split("\n")[0].split(":")[0] + ".")
+    parser.add_argument("folder", type=Path, help="with finished runs of somebody else's")
+    parser.add_argument("--into", type=Path, default=OWN, help="the store that takes them; default: results")
+    parser.add_argument("--logs", choices=LOGS, default="first", help="which logs of memories to keep; default: first")
+    options = parser.parse_args(arguments)
+    answers = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            for answer in merge(options.folder, Store(options.into), options.logs):
+                print(answer.line())
+                answers.append(answer)
+    except (TaclError, OSError) as error:
+        sys.exit(f"tacl merge: {error}")
+    counts = [sum(answer.verdict == verdict for answer in answers) for verdict in (TAKEN, THERE, REFUSED)]
+    print("{} taken, {} already there, {} refused.".format(*counts))
+    if counts[2]:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
