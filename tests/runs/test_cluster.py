@@ -148,11 +148,11 @@ def test_a_scheduler_without_tls_elsewhere_is_warned_of_once(given, expected, mo
 @pytest.mark.slow
 def test_a_worker_that_is_slow_to_come_back_is_waited_for(monkeypatch):
     monkeypatch.setattr(cluster, "_cores", lambda: 1)
-    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}):  # any start is slow beside this
-        with cluster.workers() as address, distributed.Client(address) as client:
-            first = client.submit(os.getpid).result()
-            os.kill(first, signal.SIGKILL)
-            assert client.submit(os.getpid, pure=False).result(timeout=PATIENCE) != first
+    impatient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"})  # any start is slow beside this
+    with impatient, cluster.workers() as address, distributed.Client(address) as client:
+        first = client.submit(os.getpid).result()
+        os.kill(first, signal.SIGKILL)
+        assert client.submit(os.getpid, pure=False).result(timeout=PATIENCE) != first
 
 
 @pytest.mark.slow
