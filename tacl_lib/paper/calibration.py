@@ -113,8 +113,7 @@ STUDIES = {
         (
             AS_RUN,
             Alternative("inputs in [-1, 1]", {"scaling": "symmetric"}),
-            Alternative("mean 0, deviation 1", {"scaling": "standard"}),
-            Alternative("mean 0, deviation 1, corners black", _STANDARD),
+            Alternative("corners black", {"fill": "black"}),
         ),
     ),
     "colour_lr_adapt": Study(
@@ -124,7 +123,6 @@ STUDIES = {
         (
             AS_RUN,
             Alternative("inputs in [-1, 1]", {"scaling": "symmetric"}),
-            Alternative("mean 0, deviation 1", {"scaling": "standard"}),
         ),
     ),
     "other_methods": Study(
