@@ -13,8 +13,8 @@ import torch
 
 from tacl_lib import names
 from tacl_lib.core.randomness import generator
-from tacl_lib.core.rotation import INTERPOLATIONS, rotate
 from tacl_lib.data import Dataset
+from tacl_lib.data.rotation import INTERPOLATIONS, rotate
 from tacl_lib.errors import TaclError, unknown_name
 
 SPLITS = tuple(names.SPLITS)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from tacl_lib.core.metrics import summary
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.paper import PAPER_RUNS, USUAL, Finding, agreement, findings, make_cells, methods_in, published_runs
@@ -19,6 +18,7 @@ from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.runs.profiles import PAPER_DATASETS, SPLITS
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import METRICS, ReadOnce, Store
+from tacl_lib.training.record import Record
 
 FAILS = "✗"  #: before the numbers of a part that does not hold
 _BETWEEN_PARTS = "<br>"  # a line for each part of a claim, also in a cell of a Markdown table

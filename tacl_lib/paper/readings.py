@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from tacl_lib.core.record import Record
 from tacl_lib.paper import DATASETS, METHODS, METRICS, NEAR, findings, published
 from tacl_lib.paper.calibration import (
     AS_RUN,
@@ -24,6 +23,7 @@ from tacl_lib.runs.grid import all_jobs, study_jobs
 from tacl_lib.runs.profiles import PAPER_DATASETS, PROFILES
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import Store
+from tacl_lib.training.record import Record
 
 PAPER = PROFILES["paper"]
 AGAIN = "again with `tacl run` and"

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tacl_lib.core.metrics import summary
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.paper.compare import NEAR, make_cells
 from tacl_lib.runs import RunSpec, run
@@ -22,6 +21,7 @@ from tacl_lib.runs.cost import seconds
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.spec import DEFAULT_SEEDS
 from tacl_lib.runs.store import METRICS, REFERENCE, Store
+from tacl_lib.training.record import Record
 
 CHEAP = 0.25  #: the share of runs, the shortest ones, from which some are drawn
 

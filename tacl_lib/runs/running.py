@@ -6,14 +6,14 @@ from pathlib import Path
 import torch
 
 from tacl_lib.core.learners import make_learner
-from tacl_lib.core.record import Record
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks, checked_seeds, make_tasks
-from tacl_lib.core.training import train
 from tacl_lib.data import Dataset, load
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec
+from tacl_lib.training import train
+from tacl_lib.training.record import Record
 
 
 def default_device() -> torch.device:

@@ -12,9 +12,9 @@ from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as torchvision_functional
 
 from tacl_lib.core.randomness import Uniforms, generator, stacked
-from tacl_lib.core.rotation import rotate
 from tacl_lib.core.tasks import SPLITS, make_tasks, permutation_of
 from tacl_lib.data import Dataset
+from tacl_lib.data.rotation import rotate
 from tacl_lib.errors import TaclError
 
 SEEDS = (0, 1, 7, 20, 3)

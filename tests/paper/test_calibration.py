@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from tacl_lib.core.learners import settings_of
-from tacl_lib.core.record import Record
 from tacl_lib.paper import METRICS, calibration, make_cells, published, readings
 from tacl_lib.paper.calibration import AS_RUN, CELL, STUDIES, Alternative, Study, not_told_apart, ranking, results_of
 from tacl_lib.paper.differences import chance_line, differing, differing_table
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
+from tacl_lib.training.record import Record
 
 STUDY = Study(
     "small",

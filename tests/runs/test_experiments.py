@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from tacl_lib.core.learners import LEARNERS, Learner, make_learner, settings_of
-from tacl_lib.core.record import read_about
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
 from tacl_lib.data import load
@@ -21,6 +20,7 @@ from tacl_lib.runs.cost import seconds, steps
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, experiment_jobs, study_jobs
 from tacl_lib.runs.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS, TASK_AWARE, profile_named
 from tacl_lib.runs.store import REFERENCE
+from tacl_lib.training.record import read_about
 
 #: another value for every field of a spec
 CHANGED = {

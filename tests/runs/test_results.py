@@ -21,8 +21,6 @@ from small_runs import PLAIN, SEEDS, TINY, assert_same
 
 from tacl_lib.core import record as record_room
 from tacl_lib.core.learners import LEARNERS
-from tacl_lib.core.record import read_about, read_record
-from tacl_lib.core.training import _Training
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import cluster, run
 from tacl_lib.runs.execution import do, execute
@@ -30,6 +28,8 @@ from tacl_lib.runs.grid import Job, all_jobs, study_jobs, table_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.status import SIGNS, state_of, status_table
 from tacl_lib.runs.store import METRICS, REFERENCE, ReadOnce, Store
+from tacl_lib.training.loop import _Training
+from tacl_lib.training.record import read_about, read_record
 
 
 @pytest.fixture(scope="module")
@@ -419,7 +419,7 @@ def test_a_file_that_cannot_be_read_just_now_is_left_alone(store, monkeypatch):
 
     path = store.path(TINY, 0)
     with monkeypatch.context() as patch:
-        patch.setattr("tacl_lib.core.record.pq.read_table", refuse)
+        patch.setattr("tacl_lib.training.record.pq.read_table", refuse)
         with pytest.raises(TaclError, match=r"cannot be read .*Permission denied"):
             store.read(TINY, 0)
     assert path.exists()

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from tacl_lib.core.memory import Arrivals, EventLog, Geometry, sample_memory
-from tacl_lib.core.memory.events import EventRecorder
+from tacl_lib.core.memory import Arrivals, Geometry, sample_memory
 from tacl_lib.core.streams import Batch, Stream
 from tacl_lib.errors import TaclError
+from tacl_lib.training.events import EventLog, EventRecorder
 
 
 class Filling:

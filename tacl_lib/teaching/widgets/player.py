@@ -1,7 +1,5 @@
 """The memory player: what a memory held at each step of a run, in four views that speak of the same clusters."""
 
-from tacl_lib.core.memory import EventLog
-from tacl_lib.core.record import Record
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.teaching.widgets import sources
 from tacl_lib.teaching.widgets.base import TaskLook, View, caption, row, said_in, task_looks
@@ -12,6 +10,8 @@ from tacl_lib.teaching.widgets.panels import ClusterPanel, Panel
 from tacl_lib.teaching.widgets.playback import Follow, Playback
 from tacl_lib.teaching.widgets.stills import empty_still, player_still
 from tacl_lib.teaching.widgets.time_panels import SharePanel, TimelinePanel
+from tacl_lib.training.events import EventLog
+from tacl_lib.training.record import Record
 
 HEIGHT = 480
 START = (

@@ -13,13 +13,13 @@ import pandas as pd
 import torch
 from tqdm.auto import tqdm
 
-from tacl_lib.core.checkpoint import Checkpoint, StopSignals
 from tacl_lib.core.learners import Learner, TaskAwareLearner
-from tacl_lib.core.memory.events import EMPTY, EventRecorder
 from tacl_lib.core.randomness import generator, stacked
-from tacl_lib.core.record import Record, circumstances, commit
 from tacl_lib.core.streams import Epoch, Stream
 from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.training.checkpoint import Checkpoint, StopSignals
+from tacl_lib.training.events import EMPTY, EventRecorder
+from tacl_lib.training.record import Record, circumstances, commit
 
 TESTED = ("seen", "all")
 

@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 import torch
 
 from tacl_lib import __version__
-from tacl_lib.core.memory import EventLog, Geometry
-from tacl_lib.core.memory.events import EMPTY
+from tacl_lib.core.memory import Geometry
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
+from tacl_lib.training.events import EMPTY, EventLog
 
 _PARQUET = {"compression": "zstd", "write_page_checksum": True}  # a flipped bit is noticed when it is read
 #: A log of 120,000 arrivals takes a third of the room: steps go up one by one, and rows are nearly all different.
