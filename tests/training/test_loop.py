@@ -121,7 +121,7 @@ def test_the_log_of_ta_agem_names_what_its_memory_holds():
         filled = learner.memory.filled[place].numpy()
         assert np.array_equal(rows >= 0, filled)
         images = stream.tasks.scaling(stream.tasks.train.images[0, rows[filled]])
-        assert torch.equal(learner.memory.store.x[place, filled], images)
+        assert torch.equal(learner.memory.members.x[place, filled], images)
 
 
 def test_learners_without_a_memory_have_no_log():
