@@ -17,7 +17,6 @@ from tacl_lib.data import Dataset
 from tacl_lib.data.rotation import INTERPOLATIONS, rotate
 from tacl_lib.errors import TaclError, unknown_name
 
-SPLITS = tuple(names.SPLITS)
 SCALINGS = ("customary", "unit", "standard", "symmetric")
 FILLS = ("zero", "black")
 VALIDATIONS = ("parts", "whole")
@@ -116,7 +115,7 @@ def make_tasks(
         grey level), as if scaled images had been turned.
     train_limit, test_limit: at most so many samples a task, for reduced profiles.
     """
-    choices = {"split": (split, SPLITS), "scaling": (scaling, SCALINGS), "validation": (validation, VALIDATIONS)}
+    choices = {"split": (split, names.SPLITS), "scaling": (scaling, SCALINGS), "validation": (validation, VALIDATIONS)}
     choices |= {"interpolation": (interpolation, INTERPOLATIONS), "fill": (fill, FILLS)}
     for kind, (name, valid) in choices.items():
         if name not in valid:
@@ -138,7 +137,6 @@ def make_tasks(
             return flat[:, permutation_of(seed, task, flat.shape[1])]
         return rotate(images, task * degrees_per_task, interpolation, corners) if split == "rotation" else images
 
-    test = dataset.test_images, dataset.test_labels
     return Tasks(
         dataset=dataset.name,
         split=split,
@@ -147,7 +145,7 @@ def make_tasks(
         classes=2 if split == "class" else labels,
         image_shape=tuple(dataset.train_images.shape[1:]),
         train=cut.samples("train", dataset.train_images, dataset.train_labels, shown, True, train_limit),
-        test=cut.samples("test", *test, shown, validation == "parts", test_limit),
+        test=cut.samples("test", dataset.test_images, dataset.test_labels, shown, validation == "parts", test_limit),
         scaling=fitted,
     )
 

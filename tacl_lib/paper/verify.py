@@ -17,7 +17,7 @@ from tacl_lib.core.metrics import summary
 from tacl_lib.errors import TaclError
 from tacl_lib.paper.compare import NEAR, make_cells
 from tacl_lib.runs import RunSpec, run
-from tacl_lib.runs.cost import seconds
+from tacl_lib.runs.cost import work
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.spec import DEFAULT_SEEDS
 from tacl_lib.runs.store import METRICS, REFERENCE, Store
@@ -62,7 +62,7 @@ def choose(store: Store, count: int, names: Sequence[str], seed: int | None = No
         return found
     if not stored:
         raise TaclError(f"there are no runs in {store.folder} to verify.")
-    stored.sort(key=lambda of: seconds(Job(of[0], (of[1],))))
+    stored.sort(key=lambda of: work(Job(of[0], (of[1],))))
     cheap = stored[: max(count, int(len(stored) * CHEAP))]
     return random.Random(seed).sample(cheap, min(count, len(cheap)))
 

@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import run
 from tacl_lib.runs.cluster import connected, workers
-from tacl_lib.runs.cost import seconds
+from tacl_lib.runs.cost import work
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
 
@@ -93,7 +93,7 @@ def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None,
     waiting = [job for job in jobs if len(store.records(*job)) < len(job.seeds)]
     if not waiting:
         return
-    waiting.sort(key=seconds, reverse=True)
+    waiting.sort(key=work, reverse=True)
     with workers(cluster) as address, _bar(waiting, progress) as bar:
         failed = _rounds(address, waiting, folder, bar)
     if failed:
@@ -132,11 +132,11 @@ def _one_round(
     for future in as_completed(futures):
         job = futures[future]
         if future.status == "finished":
-            bar.update(seconds(job))
+            bar.update(work(job))
             continue
         error = _error_of(future)
         if isinstance(error, TaclError) or not _is_loss(error):
-            bar.update(seconds(job))
+            bar.update(work(job))
             failed[job] = error
             if _concerns_all(error):
                 client.cancel(list(futures))
@@ -163,5 +163,5 @@ def _concerns_all(error: BaseException) -> bool:
 
 
 def _bar(jobs: Sequence[Job], progress: bool) -> tqdm:
-    layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} s of estimated work [{elapsed}<{remaining}]"
-    return tqdm(total=sum(map(seconds, jobs)), desc="runs", bar_format=layout, disable=not progress)
+    layout = "{l_bar}{bar}| of the estimated work [{elapsed}<{remaining}]"
+    return tqdm(total=sum(map(work, jobs)), desc="runs", bar_format=layout, disable=not progress)

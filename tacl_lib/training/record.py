@@ -194,7 +194,7 @@ def circumstances(device: object, **more: object) -> dict:
         | {"python": platform.python_version(), "tacl": __version__},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         # What may change the last bits: see the table in the README.
-        "cpu": _cpu(),
+        "cpu": cpu(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "blas": "MKL" if torch.backends.mkl.is_available() else "another",
         "device": str(device),
@@ -204,7 +204,7 @@ def circumstances(device: object, **more: object) -> dict:
 
 
 @cache
-def _cpu() -> str:
+def cpu() -> str:
     """The model of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

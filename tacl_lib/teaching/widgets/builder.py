@@ -7,10 +7,10 @@ from dataclasses import fields
 import ipywidgets
 
 from tacl_lib.core.memory import POLICIES
-from tacl_lib.core.streams import STREAMS
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.data import available
 from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.names import EXPERIMENTS
 from tacl_lib.report.figures.style import DATASETS, SPLITS
 from tacl_lib.teaching.widgets.base import Stage, TaskLook, View, button, caption, labelled, row, said_in, task_looks
 from tacl_lib.teaching.widgets.board import assembled, key, listen
@@ -256,7 +256,7 @@ def _controls(choice: Choice) -> dict[str, ipywidgets.Widget]:
     return {
         "dataset": labelled(drop, "Dataset", "195px", options=datasets, value=choice.dataset),
         "split": labelled(drop, "Tasks by", "165px", options=splits, value=choice.split),
-        "experiment": labelled(drop, "Stream", "155px", options=list(STREAMS), value=choice.experiment),
+        "experiment": labelled(drop, "Stream", "155px", options=list(EXPERIMENTS), value=choice.experiment),
         "epochs": labelled(whole, "Epochs", "105px", "Epochs a task", value=choice.epochs, **limits),
         "sampling_rate": labelled(
             ipywidgets.BoundedFloatText,
