@@ -17,6 +17,7 @@ from distributed import Security
 from tacl_lib.report.reproduce import main
 from tacl_lib.runs import default_device
 from tacl_lib.runs.cluster import handed_on
+from tacl_lib.runs.forecast import seconds_of
 from tacl_lib.runs.grid import all_jobs
 from tacl_lib.runs.profiles import PROFILES
 

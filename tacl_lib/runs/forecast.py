@@ -59,24 +59,24 @@ def forecast(states: Mapping[Job, str], say: Callable[[str], object] = lambda te
     again = sum(seconds[job] for job in seconds if states[job] == "reference")
     where = torch.cuda.get_device_name() if device.type == "cuda" else f"one core of {cpu()}"
     hours = ((sum(seconds.values()) - again) / 3600, again / 3600)
-    return Forecast(*hours, len(local_workers()), len(set(map(_kind, seconds))), time.monotonic() - begun, where)
+    return Forecast(*hours, len(local_workers()), len(set(map(kind_of, seconds))), time.monotonic() - begun, where)
 
 
 def seconds_of(jobs: Sequence[Job], device: torch.device, say: Callable[[str], object]) -> dict[Job, float]:
     """What each job will take. Jobs of one kind differ in their number of steps only."""
     found: dict[tuple, float] = {}
     for job in jobs:
-        kind = _kind(job)
+        kind = kind_of(job)
         if kind not in found:
             say(f"timing {job.spec.learner}, {kind[0]:,} inputs, {kind[1]} classes")
             found[kind] = seconds_of_a_step(job, device)
-    return {job: steps(job.spec) * found[_kind(job)] for job in jobs}
+    return {job: steps(job.spec) * found[kind_of(job)] for job in jobs}
 
 
 def seconds_of_a_step(job: Job, device: torch.device) -> float:
     """Of the whole stack, as a worker makes it: with one thread, and a memory that is in use."""
     small = replace(job.spec, epochs=2, train_limit=min(job.spec.train_limit or IMAGES, IMAGES), test_limit=1)
-    tasks = tasks_of(small, _images(job.spec.dataset), job.seeds).to(device)
+    tasks = tasks_of(small, images_of(job.spec.dataset), job.seeds).to(device)
     network = Mlp(tasks.seeds, (tasks.features, *small.hidden, tasks.classes), small.initialisation, device)
     learner = make_learner(small.learner, network, **small.learner_settings)
     threads = torch.get_num_threads()
@@ -116,14 +116,14 @@ def _timed(learner, stream: Stream, device: torch.device) -> float:
 
 
 def _now(device: torch.device) -> float:
-    """The time when a GPU has done what it was asked to; else this thread's own, which other programs do not lengthen."""
+    """The time when a GPU has done what it was asked to; else this thread's own, whatever else the machine does."""
     if device.type != "cuda":
         return time.thread_time()
     torch.cuda.synchronize(device)
     return time.perf_counter()
 
 
-def _kind(job: Job) -> tuple:
+def kind_of(job: Job) -> tuple:
     """What the time of a step depends on. Of datasets of one size the first is timed: BGD spares black pixels, and so
     takes somewhat more or less on another one."""
     spec = job.spec
@@ -132,7 +132,7 @@ def _kind(job: Job) -> tuple:
     return (inputs, classes, spec.learner, own, spec.hidden, spec.batch_size, spec.task_count, len(job.seeds))
 
 
-def _images(dataset: str) -> Dataset:
+def images_of(dataset: str) -> Dataset:
     """A dataset if it is here, else noise of its size: nothing is fetched for an estimate."""
     found = digits() if dataset == "digits" else cache.read(dataset)
     if found is not None:

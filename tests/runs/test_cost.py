@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import pytest
 
+from tacl_lib.runs.cost import work
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, Store
