@@ -236,9 +236,7 @@ def test_a_key_that_does_not_fit_is_one_sentence(address):
 def test_several_processes_share_a_gpu(gpus, cores, wanted, expected, monkeypatch):
     monkeypatch.setattr(cluster.torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(cluster, "_cores", lambda: cores)
-    monkeypatch.delenv("TACL_JOBS_PER_GPU", raising=False)
-    if wanted:
-        monkeypatch.setenv("TACL_JOBS_PER_GPU", wanted)
+    monkeypatch.setenv("TACL_JOBS_PER_GPU", wanted)
     found = cluster.local_workers()
     assert len(found) == expected
     assert all(environment["OMP_NUM_THREADS"] == "1" for environment in found)
