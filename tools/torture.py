@@ -32,7 +32,7 @@ import psutil
 
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import RunSpec, cluster, run
-from tacl_lib.runs.execution import do, execute
+from tacl_lib.runs.execution import execute, run_job
 from tacl_lib.runs.grid import Job, all_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
@@ -96,7 +96,7 @@ def single_runs(tries: int, rng: random.Random) -> list[Row]:
 
 def _quietly(job: Job, folder: str) -> None:
     with suppress(KeyboardInterrupt):
-        do(job, folder)
+        run_job(job, folder)
 
 
 def reproductions(tries: int, rng: random.Random) -> list[Row]:

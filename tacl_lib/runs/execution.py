@@ -27,7 +27,7 @@ VAIN_ROUNDS = 3
 GOES_ON = "What is finished is stored; the same command goes on from here."
 
 
-def do(job: Job, folder: Path | str, progress: bool = False) -> None:
+def run_job(job: Job, folder: Path | str, progress: bool = False) -> None:
     """Execute a job unless its results are there already, and put them into the store."""
     store = Store(folder)
     if not store.missing(job.spec, job.seeds):  # without a lock: the folder may be read-only
@@ -125,7 +125,7 @@ def _one_round(
     """Submit each job once. The errors of those that failed, and of those that were lost: cancelled, or their
     workers killed, or the connection broken. A worker that dies once is no loss: Dask gives its job to another one."""
     futures = {
-        client.submit(do, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}-{number}", pure=False): job
+        client.submit(run_job, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}-{number}", pure=False): job
         for job in jobs
     }
     failed, lost = {}, {}

@@ -43,14 +43,14 @@ def run(
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4),
     *,
     device: torch.device | str | None = None,
-    tested: str = "seen",
+    test_on: str = "seen",
     checkpoint: Path | None = None,
     progress: bool = True,
     deliver: Callable[[list[Record]], object] | None = None,
 ) -> list[Record]:
     """Execute a spec for a stack of seeds: data → tasks → stream → learner → one record per seed.
 
-    tested, checkpoint, progress, deliver: see `train`.
+    test_on, checkpoint, progress, deliver: see `train`.
     """
     if not isinstance(spec, RunSpec):
         raise TaclError(f"run takes a RunSpec such as RunSpec(dataset='digits'), not {type(spec).__name__}.")
@@ -71,7 +71,7 @@ def run(
         "spec": spec.full(),
         "data": {"source": _without_path(dataset.source), "verified": dataset.verified, "note": dataset.note},
     }
-    how = {"tested": tested, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
+    how = {"test_on": test_on, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
     return train(learner, stream, info=info, **how)
 
 

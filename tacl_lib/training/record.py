@@ -119,7 +119,7 @@ def read_record(path: Path) -> Record:
         if Path(path).exists():
             raise DamagedFile(path, f"there is no result file {_events_path(path)} with its events") from error
         raise TaclError(f"there is no result file {path}; run it again.") from error
-    except ODD as error:
+    except READING_ERRORS as error:
         raise _what_is_wrong(path, error) from error
 
 
@@ -128,7 +128,7 @@ def read_about(path: Path) -> tuple[int, dict]:
     try:
         about = _about(path, pq.read_schema(path))
         return about["seed"], about["info"]
-    except ODD as error:
+    except READING_ERRORS as error:
         raise _what_is_wrong(path, error) from error
 
 
@@ -138,7 +138,16 @@ def carries_digest(path: Path) -> bool:
 
 
 #: What a file can make its readers raise.
-ODD = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+READING_ERRORS = (
+    OSError,
+    pa.ArrowException,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+)
 
 
 def _about(path: Path, schema: pa.Schema) -> dict:

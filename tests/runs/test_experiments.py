@@ -205,7 +205,7 @@ def test_the_paper_profile_has_the_settings_of_the_paper(dataset, method):
             "train_limit": None,
             "test_limit": None,
         } | ({"fill": "zero"} if split == "rotation" else {})
-        later = spec.LATER_OF_LEARNERS.get(method, {})
+        later = spec.ABSENT_MEANS_OF_LEARNERS.get(method, {})
         assert learner == {name: value for name, value in settings_of(method).items() if name not in later}
         if method != "bgd":  # it has no rate
             assert learner["rate"] == 1e-3

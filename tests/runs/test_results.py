@@ -19,15 +19,15 @@ import pytest
 from filelock import FileLock
 from small_runs import PLAIN, SEEDS, TINY, assert_same
 
-from tacl_lib.core import record as record_room
 from tacl_lib.core.learners import LEARNERS
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import cluster, run
-from tacl_lib.runs.execution import do, execute
+from tacl_lib.runs.execution import execute, run_job
 from tacl_lib.runs.grid import Job, all_jobs, study_jobs, table_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.status import SIGNS, state_of, states_of, status_table
 from tacl_lib.runs.store import METRICS, REFERENCE, ReadOnce, Store
+from tacl_lib.training import record as record_room
 from tacl_lib.training.loop import _Training
 from tacl_lib.training.record import read_about, read_record
 
@@ -136,7 +136,7 @@ def test_a_missing_log_of_events_is_named_and_the_run_is_done_again(store, recor
         assert store.read(TINY, 0) is None
     assert log.name in str(caught[0].message)
     assert store.missing(TINY, SEEDS) == [0]
-    do(Job(TINY, SEEDS), store.folder)
+    run_job(Job(TINY, SEEDS), store.folder)
     assert_same(store.read(TINY, 0), records[0])
 
 
@@ -316,9 +316,9 @@ def test_a_read_only_store_can_be_looked_at(read_only):
     assert state_of(Job(TINY, SEEDS), read_only) == "done"
     assert state_of(Job(PLAIN, SEEDS), read_only) == "begun"
     assert "done 1" in status_table(states_of([Job(TINY, SEEDS)], read_only))
-    do(Job(TINY, SEEDS), read_only.folder)
+    run_job(Job(TINY, SEEDS), read_only.folder)
     with pytest.raises(TaclError, match="cannot be written to") as caught:
-        do(Job(PLAIN, SEEDS), read_only.folder)
+        run_job(Job(PLAIN, SEEDS), read_only.folder)
     assert "\n" not in str(caught.value)
 
 

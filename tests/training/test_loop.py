@@ -35,7 +35,7 @@ def test_record_tells_what_happened(name, experiment, tested):
         return original(x, y)
 
     learner.network.accuracy = accuracy
-    records = quiet(learner, stream, tested=tested, info={"mine": 1})
+    records = quiet(learner, stream, test_on=tested, info={"mine": 1})
     last_tests = np.cumsum([tasks.count if tested == "all" else len(epoch.seen) for epoch in plan])
     weights = [at_tests[number - 1] for number in last_tests]
     assert len(at_tests) == last_tests[-1]
@@ -297,7 +297,7 @@ def test_task_agnostic_learners_are_blind_to_the_task(name, experiment):
 def test_bad_input():
     learner, stream = make()
     with pytest.raises(TaclError, match="choose one of: seen, all") as caught:
-        quiet(learner, stream, tested="some")
+        quiet(learner, stream, test_on="some")
     one_sentence(caught)
     with pytest.raises(TaclError, match="seeds"):
         quiet(make_learner("sgd", Mlp((0, 1), (16, 2))), stream)

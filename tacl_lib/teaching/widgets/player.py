@@ -2,7 +2,7 @@
 
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.teaching.widgets import sources
-from tacl_lib.teaching.widgets.base import TaskLook, View, caption, row, said_in, task_looks
+from tacl_lib.teaching.widgets.base import TaskLook, View, caption, row, show_text, task_looks
 from tacl_lib.teaching.widgets.board import assembled, key, listen
 from tacl_lib.teaching.widgets.history import MemoryHistory
 from tacl_lib.teaching.widgets.map_panel import MapPanel
@@ -86,9 +86,9 @@ class MemoryPlayer(View):
         followed = self.follow.value
         for panel in self.panels:
             panel.move(self.history, state, followed)
-        said_in(self.words, self.history.sentence(state))
+        show_text(self.words, self.history.sentence(state))
         hint = HINT if self.playback.value else START
-        said_in(self.story, hint if followed is None else self.history.story(followed, state))
+        show_text(self.story, hint if followed is None else self.history.story(followed, state))
 
     def still(self):
         if self.history is None:
