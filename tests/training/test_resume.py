@@ -288,7 +288,7 @@ def test_no_flipped_bit_of_a_checkpoint_is_overlooked(name, tmp_path):
 def test_other_settings_in_the_info_are_another_run(tmp_path):
     file = tmp_path / "training.pt"
     stopped_at(7, file, info={"degrees": 20})
-    for options in ({"info": {"degrees": 45}}, {"info": {"degrees": 20}, "tested": "all"}, {}):
+    for options in ({"info": {"degrees": 45}}, {"info": {"degrees": 20}, "test_on": "all"}, {}):
         with pytest.raises(TaclError, match="another run"):
             quiet(*make(epochs=3), checkpoint=file, **options)
 
