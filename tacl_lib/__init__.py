@@ -4,8 +4,9 @@ Data flows one way through the rooms, and a room imports only from those before 
 
     plain       each method of the paper literally, in one short file: where to start reading
     data        a name in, verified images out
-    core        tasks, streams, memory, learners, training, metrics: the algorithms, as the paper has them
+    core        tasks, streams, memory, learners, metrics: the algorithms, as the paper has them
     engine      the same, fast: stacked networks, outer products, pools
+    training    a learner and a stream in, records out: the loop, the log of a memory, checkpoints
     runs        which runs there are, where they are executed and stored
     paper       the published numbers and claims, and how our runs compare
     report      tables, figures, report, reproduction
@@ -28,7 +29,7 @@ _PUBLIC = {
     "make_learner": "tacl_lib.core.learners",
     "register": "tacl_lib.core.learners",
     "register_policy": "tacl_lib.core.memory",
-    "train": "tacl_lib.core.training",
+    "train": "tacl_lib.training",
     "summary": "tacl_lib.core.metrics",
     "RunSpec": "tacl_lib.runs",
     "run": "tacl_lib.runs",

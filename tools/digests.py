@@ -8,9 +8,9 @@ import hashlib
 import json
 import sys
 
-from tacl_lib.core.record import carries_digest
 from tacl_lib.files import write_whole
 from tacl_lib.runs.store import REFERENCE
+from tacl_lib.training.record import carries_digest
 
 manifest = REFERENCE / "digests.json"
 known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}

@@ -30,13 +30,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from tacl_lib.core.record import Record, read_record
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import RunSpec, cluster, run
-from tacl_lib.runs.execution import do, execute
+from tacl_lib.runs.execution import execute, run_job
 from tacl_lib.runs.grid import Job, all_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
+from tacl_lib.training.record import Record, read_record
 
 SIGNALS = ("KILL", "TERM", "INT", "STOP and CONT")
 SPEC = RunSpec("digits", hidden=(16,), epochs=6, train_limit=40, test_limit=20)
@@ -96,7 +96,7 @@ def single_runs(tries: int, rng: random.Random) -> list[Row]:
 
 def _quietly(job: Job, folder: str) -> None:
     with suppress(KeyboardInterrupt):
-        do(job, folder)
+        run_job(job, folder)
 
 
 def reproductions(tries: int, rng: random.Random) -> list[Row]:

@@ -4,7 +4,7 @@ A stream alone knows which task a sample comes from. It hands that to the record
 ``batch.x`` and ``batch.y``. Batches of R runs come stacked, ``[R, batch, features]``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from tacl_lib.core.randomness import generator, stacked
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.errors import TaclError, unknown_name
 
-STREAMS = tuple(names.EXPERIMENTS)
 LAST_TASKS = ("mixed", "pure", "whole")
 COUNTED = ("mixed", "own")
 
@@ -72,8 +71,8 @@ class Stream:
         last_task: str = "whole",
         counted: str = "own",
     ):
-        if experiment not in STREAMS:
-            raise unknown_name("experiment", experiment, STREAMS)
+        if experiment not in names.EXPERIMENTS:
+            raise unknown_name("experiment", experiment, names.EXPERIMENTS)
         if last_task not in LAST_TASKS:
             raise unknown_name("last_task", last_task, LAST_TASKS)
         if counted not in COUNTED:
@@ -83,16 +82,8 @@ class Stream:
         if experiment == "continuous" and (epochs < 2 or tasks.count < 2):
             raise TaclError(f"a continuous stream needs 2 epochs and 2 tasks at least, not {epochs} and {tasks.count}.")
         self.tasks, self.experiment, self.batch_size = tasks, experiment, batch_size
-        if experiment == "disjoint":
-            parts = [(task, None, epochs) for task in range(tasks.count)]
-        else:
-            pure = epochs // 2
-            parts = []
-            for task in range(tasks.count - 1):
-                parts += [(task, None, pure), (task, task + 1, epochs - pure)]
-            if last_task != "mixed":
-                parts.append((tasks.count - 1, None, pure if last_task == "pure" else epochs))
-        self.epochs: list[Epoch] = list(self._plan(parts, counted))
+        sizes = [tasks.train.size(task) for task in range(tasks.count)]
+        self.epochs = plan(sizes, experiment, batch_size, epochs, last_task, counted)
         self.steps = sum(epoch.steps for epoch in self.epochs)
 
         device = tasks.train.images.device
@@ -103,23 +94,7 @@ class Stream:
         self._images = tasks.train.images.flatten(0, 1)
         self._labels = tasks.train.labels.flatten()
         # The task of a row follows from the bounds, which are the same in every run.
-        sizes = torch.tensor([tasks.train.size(task) for task in range(tasks.count)])
-        self._task_of_row = torch.arange(tasks.count).repeat_interleave(sizes).to(device)
-
-    def _plan(self, parts: list[tuple[int, int | None, int]], counted: str) -> Iterator[Epoch]:
-        number, first_step, seen = 0, 0, ()
-        for task, next_task, epochs in parts:
-            size = self.tasks.train.size(task)
-            if next_task is not None:
-                size = min(size, self.tasks.train.size(next_task))
-            steps = -(-size // self.batch_size)
-            shown = (task,) if next_task is None or counted == "own" else (task, next_task)
-            seen += tuple(t for t in shown if t not in seen)
-            for epoch in range(epochs):
-                over = self.experiment == "disjoint" and epoch == epochs - 1
-                mixed = (epoch * steps, epochs * steps) if next_task is not None else (0, 0)
-                yield Epoch(number, task, next_task, *mixed, steps, first_step, seen, task if over else None)
-                number, first_step = number + 1, first_step + steps
+        self._task_of_row = torch.arange(tasks.count).repeat_interleave(torch.tensor(sizes)).to(device)
 
     def rows(self, epoch: Epoch) -> torch.Tensor:
         """The rows of ``tasks.train`` that an epoch shows, in order: int64 ``[R, n]`` on the CPU."""
@@ -146,6 +121,31 @@ class Stream:
             task = self._task_of_row[chunk]
             for parts in zip(*(tensor.split(size, dim=1) for tensor in (x, y, task, chunk)), strict=True):
                 yield Batch(*parts)
+
+
+def plan(
+    sizes: Sequence[int], experiment: str, batch_size: int, epochs: int, last_task: str, counted: str
+) -> list[Epoch]:
+    """The epochs of a stream over tasks of these sizes. The other arguments: see `Stream`."""
+    disjoint, last = experiment == "disjoint", len(sizes) - 1
+    parts = [(task, None, epochs) for task in range(len(sizes))]  # task, next task, epochs
+    if not disjoint:
+        pure = epochs // 2
+        parts = [part for task in range(last) for part in ((task, None, pure), (task, task + 1, epochs - pure))]
+        if last_task != "mixed":
+            parts.append((last, None, pure if last_task == "pure" else epochs))
+    found, first_step, seen = [], 0, ()
+    for task, next_task, count in parts:
+        size = sizes[task] if next_task is None else min(sizes[task], sizes[next_task])
+        steps = -(-size // batch_size)
+        shown = (task,) if next_task is None or counted == "own" else (task, next_task)
+        seen += tuple(t for t in shown if t not in seen)
+        for epoch in range(count):
+            over = disjoint and epoch == count - 1
+            mixed = (epoch * steps, count * steps) if next_task is not None else (0, 0)
+            found.append(Epoch(len(found), task, next_task, *mixed, steps, first_step, seen, task if over else None))
+            first_step += steps
+    return found
 
 
 def _mix(current: np.ndarray, following: np.ndarray, epoch: Epoch, size: int, rng) -> np.ndarray:

@@ -4,7 +4,7 @@ The paper's appendix, "Task generation details". Images stay ``uint8`` and are l
 that a task is a slice and a stream can gather its batches from one resident tensor.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -13,11 +13,10 @@ import torch
 
 from tacl_lib import names
 from tacl_lib.core.randomness import generator
-from tacl_lib.core.rotation import INTERPOLATIONS, rotate
 from tacl_lib.data import Dataset
+from tacl_lib.data.rotation import INTERPOLATIONS, rotate
 from tacl_lib.errors import TaclError, unknown_name
 
-SPLITS = tuple(names.SPLITS)
 BY_MEAN_AND_DEVIATION = ("mnist", "cifar10", "svhn")  #: datasets that are usually scaled so
 SCALINGS = ("customary", "unit", "standard", "symmetric")
 FILLS = ("zero", "black")
@@ -117,33 +116,21 @@ def make_tasks(
         grey level), as if scaled images had been turned.
     train_limit, test_limit: at most so many samples a task, for reduced profiles.
     """
-    choices = (("split", split, SPLITS), ("scaling", scaling, SCALINGS), ("validation", validation, VALIDATIONS))
-    choices += (("interpolation", interpolation, INTERPOLATIONS), ("fill", fill, FILLS))
-    for kind, name, valid in choices:
+    choices = {"split": (split, names.SPLITS), "scaling": (scaling, SCALINGS), "validation": (validation, VALIDATIONS)}
+    choices |= {"interpolation": (interpolation, INTERPOLATIONS), "fill": (fill, FILLS)}
+    for kind, (name, valid) in choices.items():
         if name not in valid:
             raise unknown_name(kind, name, valid)
-    seeds = checked_seeds(seeds)
     for name, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
         if limit is not None and limit < 1:
             raise TaclError(f"{name} must be at least 1 or None, not {limit}.")
-    labels = int(max(dataset.train_labels.max(), dataset.test_labels.max())) + 1
-    if split == "class" and labels % 2:
-        raise TaclError(f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one.")
-    if split != "class" and task_count < 1:
-        raise TaclError(f"task_count must be at least 1, not {task_count}.")
-    count = labels // 2 if split == "class" else task_count
-    names = {
-        "permutation": [f"permutation {task}" for task in range(count)],
-        "rotation": [f"{task * degrees_per_task:g}°" for task in range(count)],
-        "class": [f"{2 * task} / {2 * task + 1}" for task in range(count)],
-    }[split]
-
     fitted = _fit_scaling(dataset.train_images, customary_scaling(dataset.name) if scaling == "customary" else scaling)
-    channels = dataset.train_images.shape[3]
     # Features are ordered pixel by pixel, so the first ones are the channels of one pixel.
-    corners = fitted.offset[:channels].round().int().tolist() if fill == "zero" else 0
+    corners = fitted.offset[: dataset.train_images.shape[3]].round().int().tolist() if fill == "zero" else 0
+    seeds, labels = checked_seeds(seeds), _labels_of(dataset, split)
+    cut = _Cut(dataset.name, split, seeds, _titles(split, labels, task_count, degrees_per_task))
 
-    def transformed(images: np.ndarray, task: int, seed: int) -> np.ndarray:
+    def shown(images: np.ndarray, task: int, seed: int) -> np.ndarray:
         """The images ``[n, H, W, C]`` of a task as run ``seed`` shows them."""
         if split == "permutation":
             # Whole pixels move: the channels of a colour stay together.
@@ -151,43 +138,81 @@ def make_tasks(
             return flat[:, permutation_of(seed, task, flat.shape[1])]
         return rotate(images, task * degrees_per_task, interpolation, corners) if split == "rotation" else images
 
-    def samples(part: str, images: np.ndarray, targets: np.ndarray, disjoint: bool, limit: int | None) -> Samples:
-        # Without a limit every run has the same class tasks (only their order differs): keep one copy.
-        runs = seeds[:1] if split == "class" and limit is None else seeds
-        pixels, origins = [], []
-        for seed in runs:
-            rows = _rows(targets, split, count, generator(seed, f"split {part}"), disjoint)
-            if limit is not None:
-                rows = [generator(seed, f"limit {part}", task).permutation(r)[:limit] for task, r in enumerate(rows)]
-            sizes = [len(r) for r in rows]
-            if min(sizes) == 0:
-                empty = names[sizes.index(0)]
-                raise TaclError(
-                    f"task {empty!r} of {dataset.name} has no {part} images; use fewer tasks or another split."
-                )
-            shown = [transformed(images[r], task, seed).reshape(len(r), -1) for task, r in enumerate(rows)]
-            pixels.append(np.concatenate(shown))
-            origins.append(np.concatenate(rows))
-        origin = np.stack(origins)
-        own_labels = targets[origin].astype(np.int64)
-        return Samples(
-            torch.from_numpy(np.stack(pixels)),
-            torch.from_numpy(own_labels % 2 if split == "class" else own_labels),
-            torch.from_numpy(origin),
-            (0, *map(int, np.cumsum(sizes))),
-        )
-
     return Tasks(
         dataset=dataset.name,
         split=split,
         seeds=seeds,
-        names=tuple(names),
+        names=cut.names,
         classes=2 if split == "class" else labels,
         image_shape=tuple(dataset.train_images.shape[1:]),
-        train=samples("train", dataset.train_images, dataset.train_labels, True, train_limit),
-        test=samples("test", dataset.test_images, dataset.test_labels, validation == "parts", test_limit),
+        train=cut.samples("train", dataset.train_images, dataset.train_labels, shown, True, train_limit),
+        test=cut.samples("test", dataset.test_images, dataset.test_labels, shown, validation == "parts", test_limit),
         scaling=fitted,
     )
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How each run cuts a dataset into tasks."""
+
+    dataset: str
+    split: str
+    seeds: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def samples(
+        self, part: str, images: np.ndarray, labels: np.ndarray, shown: Callable, disjoint: bool, limit: int | None
+    ) -> Samples:
+        """Training or test data of all tasks. disjoint: the tasks share out the images; else each has all of them."""
+        # Without a limit every run has the same class tasks (only their order differs): keep one copy.
+        runs = self.seeds[:1] if self.split == "class" and limit is None else self.seeds
+        pixels, origins = [], []
+        for seed in runs:
+            rows = self._rows(part, labels, seed, disjoint, limit)
+            pixels.append(np.concatenate([shown(images[r], k, seed).reshape(len(r), -1) for k, r in enumerate(rows)]))
+            origins.append(np.concatenate(rows))
+        origin = np.stack(origins)
+        own = labels[origin].astype(np.int64)
+        return Samples(
+            torch.from_numpy(np.stack(pixels)),
+            torch.from_numpy(own % 2 if self.split == "class" else own),
+            torch.from_numpy(origin),
+            (0, *map(int, np.cumsum([len(r) for r in rows]))),
+        )
+
+    def _rows(self, part: str, labels: np.ndarray, seed: int, disjoint: bool, limit: int | None) -> list[np.ndarray]:
+        """The rows of the dataset that belong to each task of a run."""
+        count = len(self.names)
+        if self.split == "class":
+            rows = [np.flatnonzero(labels // 2 == task) for task in range(count)]
+        else:
+            order = generator(seed, f"split {part}").permutation(len(labels))
+            rows = np.array_split(order, count) if disjoint else [order] * count
+        if limit is not None:
+            rows = [generator(seed, f"limit {part}", task).permutation(r)[:limit] for task, r in enumerate(rows)]
+        for name, of_task in zip(self.names, rows, strict=True):
+            if not len(of_task):
+                raise TaclError(
+                    f"task {name!r} of {self.dataset} has no {part} images; use fewer tasks or another split."
+                )
+        return rows
+
+
+def _labels_of(dataset: Dataset, split: str) -> int:
+    """How many classes a dataset has."""
+    labels = int(max(dataset.train_labels.max(), dataset.test_labels.max())) + 1
+    if split == "class" and labels % 2:
+        raise TaclError(f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one.")
+    return labels
+
+
+def _titles(split: str, labels: int, task_count: int, degrees: float) -> tuple[str, ...]:
+    """What each task is called."""
+    if split == "class":
+        return tuple(f"{label} / {label + 1}" for label in range(0, labels, 2))
+    if task_count < 1:
+        raise TaclError(f"task_count must be at least 1, not {task_count}.")
+    return tuple(f"{n * degrees:g}°" if split == "rotation" else f"permutation {n}" for n in range(task_count))
 
 
 def customary_scaling(dataset: str) -> str:
@@ -198,14 +223,6 @@ def customary_scaling(dataset: str) -> str:
 def permutation_of(seed: int, task: int, pixels: int) -> np.ndarray:
     """The order in which task ``task`` of run ``seed`` shows its pixels: ``new = old[..., order]``."""
     return generator(seed, "permutation", task).permutation(pixels)
-
-
-def _rows(targets: np.ndarray, split: str, count: int, rng: np.random.Generator, disjoint: bool) -> list[np.ndarray]:
-    """The rows of the dataset that belong to each task of a run."""
-    if split == "class":
-        return [np.flatnonzero(targets // 2 == task) for task in range(count)]
-    order = rng.permutation(len(targets))
-    return np.array_split(order, count) if disjoint else [order] * count
 
 
 def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:

@@ -5,12 +5,12 @@ from math import sqrt
 import pandas as pd
 from scipy import stats
 
-from tacl_lib.core.metrics import CONFIDENCE
 from tacl_lib.paper import DATASETS, METHODS, METRICS, PAPER_RUNS
 from tacl_lib.paper.calibration import CELL
 from tacl_lib.paper.compare import comparable
 from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.paper.readings import by_cell
+from tacl_lib.paper.significance import CONFIDENCE
 from tacl_lib.runs.store import Store
 
 

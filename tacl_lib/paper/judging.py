@@ -10,9 +10,9 @@ from math import isfinite
 
 import pandas as pd
 
-from tacl_lib.core.metrics import not_worse
 from tacl_lib.paper.compare import DIGITS
 from tacl_lib.paper.published import DATASETS, METHODS, METRICS, published
+from tacl_lib.paper.significance import not_worse
 
 
 @dataclass(frozen=True)

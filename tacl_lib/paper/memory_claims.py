@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import exp, isfinite, log
 
 from tacl_lib.core.metrics import summary
-from tacl_lib.core.record import Record
 from tacl_lib.paper.judging import USUAL, Finding, Limits, Part, as_printed, better, mean_of
 from tacl_lib.runs.profiles import SAMPLING_RATES
+from tacl_lib.training.record import Record
 
 Study = Mapping[tuple[str, float], Sequence[Record]]  #: records of the study by (policy, sampling rate)
 

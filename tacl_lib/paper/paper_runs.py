@@ -6,19 +6,19 @@ from typing import NamedTuple
 import pandas as pd
 
 from tacl_lib.core.metrics import summary
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.paper import METHODS as TITLES
 from tacl_lib.paper import PAPER_RUNS, USUAL, Finding, agreement, findings, make_cells, methods_in, published_runs
 from tacl_lib.paper.calibration import AS_RUN, Alternative
 from tacl_lib.paper.compare import RUNS_OF, whole_columns
 from tacl_lib.paper.markdown import markdown_table
-from tacl_lib.paper.readings import AGAIN, PAPER, made
+from tacl_lib.paper.readings import HOW_TO_REPEAT, PAPER, made
 from tacl_lib.paper.together import Together
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.runs.profiles import PAPER_DATASETS, SPLITS
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import METRICS, ReadOnce, Store
+from tacl_lib.training.record import Record
 
 FAILS = "✗"  #: before the numbers of a part that does not hold
 _BETWEEN_PARTS = "<br>"  # a line for each part of a claim, also in a cell of a Markdown table
@@ -66,7 +66,7 @@ class Evidence:
         names = self.cells[["experiment", "dataset", "split"]].itertuples(index=False, name=None)
         cells = self.cells[[name == column for name in names]]
         heads = ["method", "average accuracy", "first task", "forgetting", "runs"]
-        heads += ["made", AGAIN] if more else []
+        heads += ["made", HOW_TO_REPEAT] if more else []
         rows = []
         for method in methods_in(experiment):
             records = self.records.get((column, method))
@@ -87,7 +87,7 @@ class Evidence:
     def study_table(self, reading: Alternative = AS_RUN) -> str:
         """The study as a Markdown table: what its memories do for accuracy, and what they hold at the end."""
         heads = ["assignment", "sampling rate", "average accuracy", "first task", "forgetting"]
-        heads += ["members by task", "of all", "runs", "made", AGAIN]
+        heads += ["members by task", "of all", "runs", "made", HOW_TO_REPEAT]
         rows = []
         for (policy, rate), records in self.study(reading).items():
             if not records:

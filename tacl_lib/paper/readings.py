@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from tacl_lib.core.record import Record
 from tacl_lib.paper import DATASETS, METHODS, METRICS, NEAR, findings, published
 from tacl_lib.paper.calibration import (
     AS_RUN,
@@ -24,9 +23,10 @@ from tacl_lib.runs.grid import all_jobs, study_jobs
 from tacl_lib.runs.profiles import PAPER_DATASETS, PROFILES
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import Store
+from tacl_lib.training.record import Record
 
 PAPER = PROFILES["paper"]
-AGAIN = "again with `tacl run` and"
+HOW_TO_REPEAT = "again with `tacl run` and"
 
 
 def tried(store: Store) -> Iterator[str]:
@@ -83,7 +83,7 @@ def others(store: Store) -> str:
             cell = _runs_of(spec)
             numbers = [f"{means[metric]:.3f} ({paper[(*cell, metric)]:.3f})" for metric in METRICS]
             rows.append([_title(cell), *numbers, len(seeds), made(records), f"`{spec.options(seeds)}`"])
-    heads = ["column", "average accuracy", "first task", "forgetting", "runs", "made", AGAIN]
+    heads = ["column", "average accuracy", "first task", "forgetting", "runs", "made", HOW_TO_REPEAT]
     return markdown_table(heads, sorted(rows)) if rows else "None."
 
 
@@ -134,7 +134,7 @@ def by_cell(store: Store) -> dict[tuple, dict[str, float]]:
     return {cell: readings for cell, readings in found.items() if len(readings) > 1}
 
 
-def turned_round(runs: pd.DataFrame, memories: MemoryStudy, store: Store) -> str:
+def reversed_claims(runs: pd.DataFrame, memories: MemoryStudy, store: Store) -> str:
     """Parts of claims that another setting of one method would decide otherwise, as a Markdown table.
 
     runs, memories: what the claims were judged on. Only readings that change a learner's own setting are tried: those

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tacl_lib.core.record import Record
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import OWN, REFERENCE, ReadOnce, Store
+from tacl_lib.training.record import Record
 
 
 class Together(ReadOnce):

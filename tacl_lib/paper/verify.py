@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tacl_lib.core.metrics import summary
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.paper.compare import NEAR, make_cells
 from tacl_lib.runs import RunSpec, run
-from tacl_lib.runs.cost import seconds
+from tacl_lib.runs.cost import work
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.spec import DEFAULT_SEEDS
 from tacl_lib.runs.store import METRICS, REFERENCE, Store
+from tacl_lib.training.record import Record
 
 CHEAP = 0.25  #: the share of runs, the shortest ones, from which some are drawn
 
@@ -62,7 +62,7 @@ def choose(store: Store, count: int, names: Sequence[str], seed: int | None = No
         return found
     if not stored:
         raise TaclError(f"there are no runs in {store.folder} to verify.")
-    stored.sort(key=lambda of: seconds(Job(of[0], (of[1],))))
+    stored.sort(key=lambda of: work(Job(of[0], (of[1],))))
     cheap = stored[: max(count, int(len(stored) * CHEAP))]
     return random.Random(seed).sample(cheap, min(count, len(cheap)))
 

@@ -40,11 +40,6 @@ class ClusterMemory:
     def add(self, z, tag=None):
         return add(self, torch.as_tensor(z, dtype=torch.float64), tag)
 
-    def distances(self, z):
-        """‖z - μ_q‖² of every cluster: how near was a tie?"""
-        z = torch.as_tensor(z, dtype=torch.float64)
-        return [float(((z - mean) ** 2).sum()) for mean in self.means]
-
     def contents(self):
         """The tags of each cluster, oldest first."""
         return [[tag for tag, _ in cluster] for cluster in self.clusters]

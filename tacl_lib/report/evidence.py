@@ -12,7 +12,6 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from tacl_lib.core.metrics import CONFIDENCE
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, by_method, engine_speed
@@ -21,7 +20,8 @@ from tacl_lib.paper.differences import chance_line, differing_table
 from tacl_lib.paper.markdown import markdown_table, replaced_block
 from tacl_lib.paper.open_settings import chosen, chosen_settings
 from tacl_lib.paper.paper_runs import FAILS, Evidence
-from tacl_lib.paper.readings import PAPER, others, tried, turned_round, untouched_line
+from tacl_lib.paper.readings import PAPER, others, reversed_claims, tried, untouched_line
+from tacl_lib.paper.significance import CONFIDENCE
 from tacl_lib.report.figures import alt_of, heat_map, save, scatter, style
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.report.rendering import render
@@ -100,7 +100,7 @@ def _claims(evidence: Evidence) -> dict:
     return {
         "claims": markdown_table(list(claims), claims.to_numpy().tolist()),
         "fails": FAILS,
-        "turned_round": turned_round(evidence.complete(), evidence.memories(), evidence.store),
+        "reversed_claims": reversed_claims(evidence.complete(), evidence.memories(), evidence.store),
     }
 
 

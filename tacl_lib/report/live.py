@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from tacl_lib.core.record import Record
 from tacl_lib.paper import METHODS, Finding, published
 from tacl_lib.paper.judging import Part, Results, number
 from tacl_lib.report.figures.style import DATASETS
+from tacl_lib.training.record import Record
 
 GAP = 0.03  #: a rule is asked only of columns where the paper's own gap exceeds it
 ALIKE = 0.1  #: how far the means of short runs may lie apart that are called alike

@@ -31,13 +31,16 @@ from tacl_lib.core.tasks import checked_seeds
 from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.files import sweep, writable, write_whole
+from tacl_lib.paper.coverage import coverage
+from tacl_lib.paper.together import Together
 from tacl_lib.report.page import Times, write_report
 from tacl_lib.runs.cluster import count_workers, workers
-from tacl_lib.runs.cost import seconds
+from tacl_lib.runs.cost import work
+from tacl_lib.runs.forecast import forecast
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_dataset
 from tacl_lib.runs.profiles import METHODS, PROFILES, Profile, profile_named
-from tacl_lib.runs.status import status_table
-from tacl_lib.runs.store import OWN, ROOT, Store
+from tacl_lib.runs.status import states_of, status_table
+from tacl_lib.runs.store import OWN, REFERENCE, ROOT, Store
 
 #: Notebooks under way at once: while one draws its pictures, another one keeps the workers busy.
 AT_ONCE = 3
@@ -83,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if name not in available():
                 raise unknown_name("dataset", name, available())
         if options.status:
-            print(status_table(all_jobs(profile, names, *chosen), Store(options.results)))
+            _print_status(profile, all_jobs(profile, names, *chosen), Store(options.results))
             return
         plan = make_plan(profile, names, *chosen)
         writable(options.results, options.build, options.figures)
@@ -93,6 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"reproduce: {error}")
     except KeyboardInterrupt:
         sys.exit("reproduce: stopped; what is finished is stored, and the same command goes on from here.")
+
+
+def _print_status(profile: Profile, jobs: list[Job], store: Store) -> None:
+    """What is done and what is left, the project's reference runs included, and how long the rest takes here."""
+    states = states_of(jobs, store, Store(REFERENCE))
+    print(status_table(states))
+    if profile.name == "paper":
+        print(coverage(Together(store.folder)))
+    print(forecast(states, lambda text: print(f"{text} …", file=sys.stderr)).line())
 
 
 def _terminate_as_interrupt() -> None:
@@ -155,10 +167,10 @@ def reproduce(plan: Plan, results: Path, build: Path, figures: Path, cluster: st
 def _execute_all(notebooks: list[tuple[str, str, dict]], build: Path, jobs: list[Job], store: Store) -> None:
     """Execute notebooks, a few at once, under one progress bar over the estimated work of all jobs."""
     todo = [job for job in jobs if store.missing(job.spec, job.seeds)]
-    layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} s of estimated work on one core [{elapsed}<{remaining}]"
+    layout = "{l_bar}{bar}| of the estimated work [{elapsed}<{remaining}]"
     with (
         ThreadPoolExecutor(AT_ONCE) as pool,
-        tqdm(total=round(sum(map(seconds, todo))), desc="all runs", bar_format=layout, disable=not todo) as bar,
+        tqdm(total=round(sum(map(work, todo))), desc="all runs", bar_format=layout, disable=not todo) as bar,
     ):
         futures: set[Future] = {
             pool.submit(_execute, name, build / f"{copy}.ipynb", parameters) for name, copy, parameters in notebooks
@@ -177,7 +189,7 @@ def _watch(futures: set[Future], todo: list[Job], store: Store, bar: tqdm) -> No
     while futures:
         finished, futures = wait(futures, timeout=1, return_when=FIRST_COMPLETED)
         left = [job for job in todo if store.missing(job.spec, job.seeds)]
-        bar.n = round(sum(map(seconds, todo)) - sum(map(seconds, left)))
+        bar.n = round(sum(map(work, todo)) - sum(map(work, left)))
         bar.refresh()
         for future in finished:
             if future.exception() is not None:

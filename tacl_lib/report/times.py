@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tacl_lib.core.record import circumstances
 from tacl_lib.paper import METHODS
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
+from tacl_lib.training.record import circumstances
 
 _LONG_AGO = "2000-01-01T00:00:00+00:00"  #: for records made before they said when
 

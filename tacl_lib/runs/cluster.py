@@ -56,7 +56,7 @@ class Persistent(Nanny):
 def workers(cluster: str | None = None) -> Iterator[str]:
     """The address of a Dask scheduler: the given one, or a cluster on this machine for as long as it is needed.
 
-    Here a worker is one process per GPU, or one per core where there is no GPU; each runs one job at a time.
+    Here they are `local_workers`.
     While the cluster exists, this process and those that it starts (kernels of notebooks) hold its key.
     """
     if cluster:
@@ -69,16 +69,27 @@ def workers(cluster: str | None = None) -> Iterator[str]:
         yield local.scheduler_address
 
 
+def local_workers() -> list[dict[str, str]]:
+    """The environment of each process that works on this machine, one job at a time.
+
+    Without a GPU: one for each core, with one thread, as two processes do more with small networks than two threads.
+    With GPUs: several share each one, ``TACL_JOBS_PER_GPU`` of them, as a single one leaves it idle between its many
+    small operations; by default as many as there are cores to feed it, and 8 at most.
+    """
+    gpus, cores = torch.cuda.device_count(), _cores()
+    if not gpus:
+        return [{"OMP_NUM_THREADS": "1"}] * cores
+    wanted = os.environ.get("TACL_JOBS_PER_GPU") or str(min(max(cores // gpus, 1), 8))
+    if not wanted.isdecimal() or not 1 <= int(wanted) <= 64:
+        raise TaclError(f"TACL_JOBS_PER_GPU must be a whole number from 1 to 64, not {wanted!r}.")
+    return [{"CUDA_VISIBLE_DEVICES": str(gpu), "OMP_NUM_THREADS": "1"} for gpu in range(gpus)] * int(wanted)
+
+
 def _local(security: Security) -> SpecCluster:
     """A scheduler and its workers on this machine."""
-    gpus = torch.cuda.device_count()
-    # One thread a process: the networks are small, so two processes do more than two threads.
-    environments = [{"CUDA_VISIBLE_DEVICES": str(gpu)} for gpu in range(gpus)] or [
-        {"OMP_NUM_THREADS": "1"} for _ in range(_cores())
-    ]
     everywhere = {"host": LOOPBACK, "protocol": "tls", "security": security}
     worker = everywhere | {"nthreads": 1, "memory_limit": 0, "silence_logs": "CRITICAL"}
-    specs = {n: {"cls": Persistent, "options": worker | {"env": env}} for n, env in enumerate(environments)}
+    specs = {n: {"cls": Persistent, "options": worker | {"env": env}} for n, env in enumerate(local_workers())}
     # A port of its own for the (empty) pages: the usual one may be taken by another reproduction.
     scheduler = everywhere | {"dashboard": False, "dashboard_address": f"{LOOPBACK}:0", "port": 0}
     try:

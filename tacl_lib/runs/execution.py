@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import run
 from tacl_lib.runs.cluster import connected, workers
-from tacl_lib.runs.cost import seconds
+from tacl_lib.runs.cost import work
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
 
@@ -27,7 +27,7 @@ VAIN_ROUNDS = 3
 GOES_ON = "What is finished is stored; the same command goes on from here."
 
 
-def do(job: Job, folder: Path | str, progress: bool = False) -> None:
+def run_job(job: Job, folder: Path | str, progress: bool = False) -> None:
     """Execute a job unless its results are there already, and put them into the store."""
     store = Store(folder)
     if not store.missing(job.spec, job.seeds):  # without a lock: the folder may be read-only
@@ -93,7 +93,7 @@ def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None,
     waiting = [job for job in jobs if len(store.records(*job)) < len(job.seeds)]
     if not waiting:
         return
-    waiting.sort(key=seconds, reverse=True)
+    waiting.sort(key=work, reverse=True)
     with workers(cluster) as address, _bar(waiting, progress) as bar:
         failed = _rounds(address, waiting, folder, bar)
     if failed:
@@ -125,18 +125,18 @@ def _one_round(
     """Submit each job once. The errors of those that failed, and of those that were lost: cancelled, or their
     workers killed, or the connection broken. A worker that dies once is no loss: Dask gives its job to another one."""
     futures = {
-        client.submit(do, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}-{number}", pure=False): job
+        client.submit(run_job, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}-{number}", pure=False): job
         for job in jobs
     }
     failed, lost = {}, {}
     for future in as_completed(futures):
         job = futures[future]
         if future.status == "finished":
-            bar.update(seconds(job))
+            bar.update(work(job))
             continue
         error = _error_of(future)
         if isinstance(error, TaclError) or not _is_loss(error):
-            bar.update(seconds(job))
+            bar.update(work(job))
             failed[job] = error
             if _concerns_all(error):
                 client.cancel(list(futures))
@@ -163,5 +163,5 @@ def _concerns_all(error: BaseException) -> bool:
 
 
 def _bar(jobs: Sequence[Job], progress: bool) -> tqdm:
-    layout = "{l_bar}{bar}| {n:.0f}/{total:.0f} s of estimated work [{elapsed}<{remaining}]"
-    return tqdm(total=sum(map(seconds, jobs)), desc="runs", bar_format=layout, disable=not progress)
+    layout = "{l_bar}{bar}| of the estimated work [{elapsed}<{remaining}]"
+    return tqdm(total=sum(map(work, jobs)), desc="runs", bar_format=layout, disable=not progress)

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacl_lib.core.learners import LEARNERS
-from tacl_lib.core.record import Record, carries_digest, read_record
 from tacl_lib.core.tasks import checked_seeds
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec, spec_from
 from tacl_lib.runs.store import OWN, RUN_FILE, Store
+from tacl_lib.training.record import Record, carries_digest, read_record
 
 TAKEN, THERE, REFUSED = "taken", "already there", "refused"
 LOGS = ("first", "all")

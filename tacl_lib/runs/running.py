@@ -6,14 +6,14 @@ from pathlib import Path
 import torch
 
 from tacl_lib.core.learners import make_learner
-from tacl_lib.core.record import Record
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks, checked_seeds, make_tasks
-from tacl_lib.core.training import train
 from tacl_lib.data import Dataset, load
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec
+from tacl_lib.training import train
+from tacl_lib.training.record import Record
 
 
 def default_device() -> torch.device:
@@ -43,14 +43,14 @@ def run(
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4),
     *,
     device: torch.device | str | None = None,
-    tested: str = "seen",
+    test_on: str = "seen",
     checkpoint: Path | None = None,
     progress: bool = True,
     deliver: Callable[[list[Record]], object] | None = None,
 ) -> list[Record]:
     """Execute a spec for a stack of seeds: data → tasks → stream → learner → one record per seed.
 
-    tested, checkpoint, progress, deliver: see `train`.
+    test_on, checkpoint, progress, deliver: see `train`.
     """
     if not isinstance(spec, RunSpec):
         raise TaclError(f"run takes a RunSpec such as RunSpec(dataset='digits'), not {type(spec).__name__}.")
@@ -71,7 +71,7 @@ def run(
         "spec": spec.full(),
         "data": {"source": _without_path(dataset.source), "verified": dataset.verified, "note": dataset.note},
     }
-    how = {"tested": tested, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
+    how = {"test_on": test_on, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
     return train(learner, stream, info=info, **how)
 
 

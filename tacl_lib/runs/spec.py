@@ -11,10 +11,10 @@ from tacl_lib.core.tasks import customary_scaling
 from tacl_lib.errors import TaclError
 
 DEFAULT_SEEDS = (0, 1, 2, 3, 4)  #: the paper has five runs
-#: Settings of learners younger than the first stored runs of these, and what those had.
-LATER_OF_LEARNERS = {"ogd": {"ridge": 1e-6}}
-#: Settings younger than the first stored runs, and what those had; a description that lacks one means this.
-LATER = {"fill": "black", "counted": "mixed"}
+#: Settings that are younger than the first stored runs: a description without one means this value.
+ABSENT_MEANS = {"fill": "black", "counted": "mixed"}
+#: The same for settings of learners.
+ABSENT_MEANS_OF_LEARNERS = {"ogd": {"ridge": 1e-6}}
 _SAID_FIRST = ("dataset", "split", "experiment", "learner", "learner_settings")  # by `RunSpec.options`
 
 
@@ -56,7 +56,7 @@ class RunSpec:
         # 20 and 20.0 degrees are one setting and must have one name, as are a learner's rates of 1 and 1.0.
         settings = asdict(self) | {"degrees_per_task": float(self.degrees_per_task)}
         given = {name: _alike(value, own.get(name)) for name, value in self.learner_settings.items()}
-        always = LATER_OF_LEARNERS.get(self.learner, {})
+        always = ABSENT_MEANS_OF_LEARNERS.get(self.learner, {})
         chosen = {name: value for name, value in (own | given).items() if always.get(name, _OTHER) != value}
         settings |= {"learner_settings": chosen}
         # What has no effect must not change a run's name.
@@ -69,7 +69,7 @@ class RunSpec:
         if self.split != "rotation" or settings["scaling"] == "unit":
             settings |= {"fill": "black"}
         # Nor must settings that came later, where they say how it has always been.
-        for name, always in LATER.items():
+        for name, always in ABSENT_MEANS.items():
             if settings[name] == always:
                 del settings[name]
         return json.loads(json.dumps(settings))  # tuples become lists, as they are in a file
@@ -81,7 +81,7 @@ class RunSpec:
         words += [f"--experiment {self.experiment}"] * (self.experiment != RunSpec.experiment)
         words += [f"--learner {self.learner}"]
         for name in (item.name for item in fields(self) if item.name not in _SAID_FIRST):
-            value, default = (settings.get(name, LATER.get(name)) for settings in (own, usual))
+            value, default = (settings.get(name, ABSENT_MEANS.get(name)) for settings in (own, usual))
             if value != default:
                 text = ",".join(map(str, value)) or "'()'" if isinstance(value, list) else value
                 words.append(f"--{name.replace('_', '-')} {text}")
@@ -159,7 +159,7 @@ _KINDS = {
 def spec_from(settings: dict) -> RunSpec:
     """The spec that `RunSpec.full` described, e.g. from a stored record."""
     known = {f.name for f in fields(RunSpec)}
-    settings = LATER | settings
+    settings = ABSENT_MEANS | settings
     # What has no effect is not told apart: such a spec has its defaults.
     if settings.get("experiment") == "disjoint":
         known -= {"last_task", "counted"}

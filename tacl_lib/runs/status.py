@@ -1,25 +1,32 @@
-"""`make status`: which runs are done, running and missing, and how long the rest will take."""
+"""`make status`: which runs are done, running and missing; how long the rest will take says `forecast`."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from tacl_lib.runs.cost import seconds
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
 
-SIGNS = {"done": "●", "running": "◐", "begun": "◌", "missing": "·"}
+#: reference: not done here, but among the reference runs of the project
+SIGNS = {"done": "●", "reference": "○", "running": "◐", "begun": "◌", "missing": "·"}
 
 
-def state_of(job: Job, store: Store) -> str:
-    """done, running (somebody holds its lock), begun (a checkpoint waits) or missing."""
-    if not store.missing(job.spec, job.seeds):
+def state_of(job: Job, store: Store, reference: Store | None = None) -> str:
+    """done, reference, running (somebody holds its lock), begun (a checkpoint waits) or missing."""
+    missing = store.missing(*job)
+    if not missing:
         return "done"
     if any(_held(store.lock(job.spec, seed)) for seed in job.seeds):
         return "running"
-    return "begun" if store.checkpoint(job.spec, job.seeds).exists() else "missing"
+    if reference is not None and not reference.missing(job.spec, missing):
+        return "reference"
+    return "begun" if store.checkpoint(*job).exists() else "missing"
+
+
+def states_of(jobs: Sequence[Job], store: Store, reference: Store | None = None) -> dict[Job, str]:
+    return {job: state_of(job, store, reference) for job in jobs}
 
 
 def _held(lock: Path) -> bool:
@@ -35,10 +42,9 @@ def _held(lock: Path) -> bool:
         return False
 
 
-def status_table(jobs: Sequence[Job], store: Store) -> str:
+def status_table(states: Mapping[Job, str]) -> str:
     """The grid as text: a row for each experiment, dataset and split, a sign for each method."""
-    states = {job: state_of(job, store) for job in jobs}
-    methods = list(dict.fromkeys(job.spec.learner for job in jobs))
+    methods = list(dict.fromkeys(job.spec.learner for job in states))
     rows: dict[tuple, dict[str, str]] = defaultdict(lambda: defaultdict(str))
     for job, state in states.items():
         # The study runs one learner several times in a row: one sign each.
@@ -48,8 +54,4 @@ def status_table(jobs: Sequence[Job], store: Store) -> str:
         cells = "".join(f"{signs[method] or '–':>14}" for method in methods)
         lines.append(f"{experiment:12}{dataset:15}{split:13}{cells}")
     counts = {state: sum(s == state for s in states.values()) for state in SIGNS}
-    hours = sum(seconds(job) for job, state in states.items() if state != "done") / 3600
-    lines.append("")
-    lines.append("   ".join(f"{SIGNS[state]} {state} {count}" for state, count in counts.items()))
-    lines.append(f"left: about {hours:.1f} hours of one core")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "   ".join(f"{SIGNS[state]} {state} {count}" for state, count in counts.items())])

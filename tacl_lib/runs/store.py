@@ -9,10 +9,10 @@ import pandas as pd
 
 from tacl_lib import names
 from tacl_lib.core.metrics import summary
-from tacl_lib.core.record import DamagedFile, Record, read_about, read_record
 from tacl_lib.data.dataset import ANOTHER_SET
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec, spec_from
+from tacl_lib.training.record import DamagedFile, Record, read_about, read_record
 
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "results"  #: where the user's runs go
@@ -115,7 +115,7 @@ class Store:
         return {dataset: "; in other runs: ".join(notes) for dataset, notes in found.items()}
 
     def summaries(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]] | None = None) -> pd.DataFrame:
-        """One row per run: experiment, dataset, split, method, seed, the three metrics, the spec's name, and
+        """One row per run: experiment, dataset, split, method, seed, the three metrics, its spec, and
         another_set: whether its images are not the published set.
 
         jobs: specs and seeds to look for; None takes every run in the store.

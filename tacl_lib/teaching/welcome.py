@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tacl_lib.errors import TaclError
 
 OLDEST = (3, 11)  #: Python, as in pyproject.toml
-AGAIN = "Close JupyterLab, type “make repair” in the folder of the kit, then “make lab”."
+REPAIR = "Close JupyterLab, type “make repair” in the folder of the kit, then “make lab”."
 
 #: What every lesson needs, by the name under which Python imports it.
 PACKAGES = {
@@ -55,7 +55,7 @@ def findings() -> list[Finding]:
     broken = {package: why for package in PACKAGES if (why := import_error(package))}
     found = [python_finding(sys.version_info[:3])]
     found += [
-        Finding(False, f"{package} ({PACKAGES[package]}) cannot be imported: {why}. {AGAIN}")
+        Finding(False, f"{package} ({PACKAGES[package]}) cannot be imported: {why}. {REPAIR}")
         for package, why in broken.items()
     ]
     if not broken:
@@ -63,7 +63,7 @@ def findings() -> list[Finding]:
     folders = _extension_folders()
     for part, purpose in BROWSER_PARTS.items():
         there = any(Path(folder, part).is_dir() for folder in folders)
-        missing = f"is missing: {purpose} will not appear. {AGAIN}"
+        missing = f"is missing: {purpose} will not appear. {REPAIR}"
         found.append(Finding(there, f"The browser's half of {part} {'is installed.' if there else missing}"))
     return found
 

@@ -10,8 +10,8 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 
 from tacl_lib.core.learners import LEARNERS, Learner, Step, TaskAwareLearner, make_learner
 from tacl_lib.core.memory import POLICIES
-from tacl_lib.core.memory.events import EventRecorder
 from tacl_lib.engine.mlp import Mlp
+from tacl_lib.training.events import EventRecorder
 
 SIZES, RUNS, BATCH = (12, 8, 7, 4), 2, 5
 KIT = sorted(name for name, kind in LEARNERS.items() if kind.__module__.startswith("tacl_lib."))

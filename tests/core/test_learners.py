@@ -325,7 +325,7 @@ def test_without_a_hidden_layer_ta_agem_is_the_oracle():
         store, filled = learner.memory.store, learner.memory.filled
         for run, (said, model) in enumerate(found):
             there = filled[run].nonzero().flatten().tolist()
-            samples = [(store.x[run, place].numpy(), int(store.y[run, place])) for place in there]
+            samples = [(store.samples.x[run, place].numpy(), int(store.samples.y[run, place])) for place in there]
             oracle.agem_walk(model, said, x[run].numpy(), y[run].numpy(), 0.1, samples)
         learner.step(x, y)
     for run, (said, model) in enumerate(found):
@@ -607,7 +607,7 @@ def test_policies_by_name(name, policy):
             if stored.placement.kept is not None and not stored.placement.kept[run]:
                 turned_away += 1
             else:
-                held = learner.memory.store.x if name == "ta_agem" else learner.stored.members.inputs[0]
+                held = learner.memory.members.x if name == "ta_agem" else learner.stored.members.inputs[0]
                 assert torch.equal(held[run, place], x[run, chosen])
     assert learner.memory.added.sum(1).tolist() == [40] * 3
     if policy in ("fifo", "reservoir"):  # these fill every place; a cluster may stay alone

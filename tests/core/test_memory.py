@@ -1,4 +1,4 @@
-"""The memory against Algorithm 3 as Python lists, and the event log against a replay."""
+"""The memory against Algorithm 3 as Python lists."""
 
 import io
 from itertools import chain
@@ -9,12 +9,14 @@ import torch
 from candidates import candidate_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_streams import FEATURES, entry, replay, streams
 
 from tacl_lib.core.memory import (
     POLICIES,
     Arrival,
     Geometry,
     Placement,
+    Reference,
     Sample,
     gradient_memory,
     policies,
@@ -22,27 +24,16 @@ from tacl_lib.core.memory import (
     register_policy,
     sample_memory,
 )
-from tacl_lib.core.memory.events import EMPTY, EventLog, EventRecorder, log_of
 from tacl_lib.engine.gradient_pool import GradientPool
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
-from tacl_lib.plain.memory import ClusterMemory, Fifo, PooledClusterMemory, RandomClusterMemory, Reservoir
-
-#: Multiples of 12: the mean of up to 4 members is an integer, so that ties are ties in every arithmetic.
-UNIT = 12
-FEATURES = 2
+from tacl_lib.plain.memory import Fifo, PooledClusterMemory, RandomClusterMemory, Reservoir
 
 
-@st.composite
-def streams(draw):
-    """A geometry and R streams of few distinct integer points, so that ties are common."""
-    pools, clusters, size = draw(st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4)))
-    runs, length = draw(st.integers(1, 3)), draw(st.integers(0, 25))  # Q may well be larger than the stream
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    spread = draw(st.integers(1, 4))
-    z = UNIT * rng.integers(-spread, spread + 1, (length, runs, FEATURES))
-    return Geometry(pools, clusters, size), z, rng.integers(0, pools, (length, runs)), rng.random((length, runs))
+def distances(oracle, z):
+    """‖z - μ_q‖² of every cluster: how near was a tie?"""
+    return [float(((z - mean.numpy()) ** 2).sum()) for mean in oracle.means]
 
 
 class Places:
@@ -64,19 +55,6 @@ class Places:
         return [tags for tags in found if tags]
 
 
-def entry(placement, run):
-    kept = placement.kept is None or bool(placement.kept[run])
-    return int(placement.cluster[run]), int(placement.slot[run]), kept
-
-
-def replay(memory, z, pools, uniforms):
-    """Add a stream to a memory of samples; the label of a sample is its pool. Yields (step, placement)."""
-    for step in range(len(z)):
-        x = torch.from_numpy(z[step]).float()
-        label = torch.from_numpy(pools[step])
-        yield step, memory.add((x, label), label, torch.from_numpy(uniforms[step]).float())
-
-
 def check_store(memory, places, z, pools):
     """The store holds just what the placements say, and the means are those of the members."""
     geometry, store = memory.geometry, memory.store
@@ -85,8 +63,8 @@ def check_store(memory, places, z, pools):
             tag = of_run.at.get(divmod(place, geometry.size))
             assert bool(memory.filled[run, place]) == (tag is not None)
             if tag is not None:
-                assert store.x[run, place].tolist() == z[tag, run].tolist()
-                assert store.y[run, place] == pools[tag, run]
+                assert store.samples.x[run, place].tolist() == z[tag, run].tolist()
+                assert store.samples.y[run, place] == pools[tag, run]
         for cluster in range(geometry.pools * geometry.clusters):
             members = [z[tag, run] for (c, _), tag in of_run.at.items() if c == cluster]
             if members:
@@ -167,7 +145,7 @@ def test_clusters_of_gradients_are_those_of_dense_vectors(shape, runs, seed):
         for run in range(runs):
             oracle = oracles[run].pools[to[run]]
             if len(oracle.clusters) == geometry.clusters > 1:
-                first, second = sorted(oracle.distances(dense[run]))[:2]
+                first, second = sorted(distances(oracle, dense[run]))[:2]
                 near_tie |= second - first < 1e-9 * (dense[run] @ dense[run])
         if near_tie:
             return
@@ -203,7 +181,7 @@ def test_gradient_distances_are_those_to_the_means():
         candidate, dense = candidate_of(pool, gradient), dense_vectors(gradient)
         found = memory.store.distances(candidate, to, memory.filled)
         for run in range(2):
-            expected = oracles[run].pools[to[run]].distances(dense[run])
+            expected = distances(oracles[run].pools[to[run]], dense[run])
             np.testing.assert_allclose(found[run, : len(expected)], expected, rtol=1e-10, atol=1e-10)
             oracles[run].add(dense[run], int(to[run]), step)
         memory.add(candidate, to, torch.zeros(2))
@@ -288,7 +266,7 @@ def test_reservoir_and_random_are_uniform():
     for step in range(length):
         x = torch.full((runs, 1), float(step))
         memory.add((x, zero), zero, torch.from_numpy(rng.random(runs, dtype=np.float32)))
-    counts = torch.bincount(memory.store.x.long().flatten(), minlength=length).double()
+    counts = torch.bincount(memory.members.x.long().flatten(), minlength=length).double()
     expected, deviation = runs * 10 / length, (runs * 0.25 * 0.75) ** 0.5
     assert ((counts - expected).abs() < 4 * deviation).all()
     uniform = torch.from_numpy(rng.random(runs, dtype=np.float32))
@@ -340,7 +318,7 @@ def test_a_policy_of_the_user_is_found_by_name(monkeypatch):
     zero = torch.zeros(2, dtype=torch.int64)
     for value in (1.0, 2.0):
         memory.add((torch.full((2, 1), value), zero), zero, torch.zeros(2))
-    assert memory.store.x[:, 0].tolist() == [[2.0], [2.0]]
+    assert memory.members.x[:, 0].tolist() == [[2.0], [2.0]]
 
 
 def test_a_policy_sees_the_newcomer_the_members_and_their_labels(monkeypatch):
@@ -357,7 +335,7 @@ def test_a_policy_sees_the_newcomer_the_members_and_their_labels(monkeypatch):
     memory, zero = sample_memory(1, 1, Geometry(1, 3, 1), "unlike"), torch.zeros(1, dtype=torch.int64)
     for value, label in ((1.0, 4), (9.0, 5), (2.0, 6), (3.0, 7)):
         memory.add((torch.tensor([[value]]), torch.tensor([label])), zero, torch.zeros(1))
-    assert memory.store.x.flatten().tolist() == [1.0, 3.0, 2.0]
+    assert memory.members.x.flatten().tolist() == [1.0, 3.0, 2.0]
     assert seen[-1] == ([7], [[4, 5, 6]], [[True, True, True]])
 
 
@@ -379,7 +357,7 @@ def test_what_else_is_stored_with_a_sample_comes_back_with_it():
     samples = memory.members
     assert torch.equal(samples.fields["logits"], 10 * samples.x.expand(-1, -1, 3))
     assert torch.equal(samples.y, samples.x.squeeze(2).long())
-    reference = samples.at(torch.tensor([[1], [0]]), torch.ones(2, 1))
+    reference = Reference(samples, torch.tensor([[1], [0]]), torch.ones(2, 1))
     assert torch.equal(reference.field("logits")[:, 0], 10 * reference.x[:, 0].expand(-1, 3))
     with pytest.raises(TaclError, match="a stored sample has x, y, logits; given were x, y"):
         memory.add((x, zero), zero, torch.zeros(2))
@@ -400,177 +378,5 @@ def test_memory_state_round_trip(policy):
     for (_, a), (_, b) in zip(replay(one, *rest[0]), replay(two, *rest[1]), strict=True):
         assert torch.equal(a.cluster, b.cluster)
         assert torch.equal(a.slot, b.slot)
-    assert torch.equal(one.store.x, two.store.x)
+    assert torch.equal(one.members.x, two.members.x)
     assert torch.equal(one.store.means, two.store.means)
-
-
-# ---- the event log
-
-
-@st.composite
-def arrivals(draw):
-    """Steps in order with gaps, places, and who came; the geometry is small, so that places are replaced."""
-    geometry = Geometry(draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    length = draw(st.integers(0, 30))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    step = np.cumsum(rng.integers(1, 4, length)) + draw(st.integers(-1, 5))
-    places = rng.integers(0, geometry.capacity, length)
-    return geometry, step, *np.divmod(places, geometry.size), rng.integers(0, 7, length), rng.integers(0, 1000, length)
-
-
-@settings(deadline=None, max_examples=60)
-@given(arrivals())
-def test_contents_at_every_step_are_those_of_a_replay(events):
-    geometry, step, cluster, slot, task, row = events
-    log = log_of(*events)
-    assert len(log) == len(step)
-    shape = (geometry.pools * geometry.clusters, geometry.size)
-    tasks, rows, number = (np.full(shape, EMPTY) for _ in range(3))
-    after = 0
-    last = int(step[-1]) if len(step) else 0
-    for now in range(-3, last + 4):
-        while after < len(step) and step[after] <= now:
-            where = cluster[after], slot[after]
-            assert log.task_out[after] == tasks[where]
-            tasks[where], rows[where], number[where] = task[after], row[after], after
-            after += 1
-        assert np.array_equal(log.tasks(now), tasks)
-        assert np.array_equal(log.rows(now), rows)
-        assert np.array_equal(log.last_arrivals(now), number.ravel())
-    assert after == len(step)
-    assert np.array_equal(log.rows(10**9), rows)  # far beyond the last event
-    # The columns are enough to build it again.
-    again = EventLog(geometry, **log.columns())
-    assert np.array_equal(again.tasks(last), tasks)
-
-
-def test_an_empty_log_is_an_empty_memory():
-    log = log_of(Geometry(2, 2, 3), [], [], [], [], [])
-    assert len(log) == 0
-    for step in (-5, -1, 0, 7):
-        assert log.tasks(step).tolist() == [[-1] * 3] * 4
-        assert log.rows(step).tolist() == [[-1] * 3] * 4
-        assert log.last_arrivals(step).tolist() == [-1] * 12
-    assert EventRecorder(Geometry(1, 1, 1), 2).logs()[1].tasks(3).tolist() == [[-1]]
-
-
-def record(recorder, memory, z, labels, uniforms, rng, start=0, every=None):
-    """Feed a memory and note what it did. Yields (step, run, cluster, slot, kept, task, row)."""
-    for step, placement in replay(memory, z, labels, uniforms):
-        runs = z.shape[1]
-        chosen = torch.from_numpy(rng.integers(0, 5, runs))
-        task = torch.from_numpy(rng.integers(0, 9, (runs, 5)))
-        row = torch.from_numpy(rng.integers(0, 60000, (runs, 5)))
-        recorder.note(start + step, placement, chosen, task, row)
-        if every and step % every == 0:
-            recorder.flush()
-        for run in range(runs):
-            yield start + step, run, *entry(placement, run), int(task[run, chosen[run]]), int(row[run, chosen[run]])
-
-
-@settings(deadline=None, max_examples=20)
-@given(streams(), st.sampled_from(sorted(POLICIES)), st.sampled_from([None, 1, 4]))
-def test_recorder_logs_what_was_kept_and_nothing_else(stream, policy, every):
-    """Also the reservoir, which turns newcomers away: they must leave no trace."""
-    geometry, z, labels, uniforms = stream
-    runs = z.shape[1]
-    memory, recorder = sample_memory(runs, FEATURES, geometry, policy), EventRecorder(geometry, runs)
-    rng = np.random.default_rng(1)
-    expected = [[] for _ in range(runs)]
-    for step, run, cluster, slot, kept, task, row in record(recorder, memory, z, labels, uniforms, rng, every=every):
-        if kept:
-            expected[run].append((step, cluster, slot, task, row))
-    logs = recorder.logs()
-    assert len(logs) == runs
-    counts = recorder.members_by_task(9)
-    for run, (log, events) in enumerate(zip(logs, expected, strict=True)):
-        held = log.tasks(10**6)
-        assert counts[run].tolist() == [(held == task).sum() for task in range(9)]
-        columns = (log.step, log.cluster, log.slot, log.task_in, log.row)
-        assert [tuple(map(int, event)) for event in zip(*columns, strict=True)] == events
-
-
-def test_some_newcomers_are_turned_away():
-    """The test above would be idle if a reservoir took everybody."""
-    rng = np.random.default_rng(0)
-    geometry = Geometry(1, 1, 2)
-    memory, recorder = sample_memory(1, FEATURES, geometry, "reservoir"), EventRecorder(geometry, 1)
-    z = UNIT * rng.integers(-2, 3, (30, 1, FEATURES))
-    notes = list(record(recorder, memory, z, np.zeros((30, 1), int), rng.random((30, 1)), rng))
-    kept = [note[4] for note in notes]
-    assert 2 < sum(kept) < 30
-    assert len(recorder.logs()[0]) == sum(kept)
-
-
-def recorded(runs=2, geometry=Geometry(2, 2, 2)):  # noqa: B008 (a tuple)
-    """A recorder after 20 of 40 steps, and a function that notes the other 20 in any recorder."""
-    rng = np.random.default_rng(3)
-    z, labels = UNIT * rng.integers(-2, 3, (40, runs, FEATURES)), rng.integers(0, geometry.pools, (40, runs))
-    uniforms = rng.random((40, runs))
-    memory, recorder = sample_memory(runs, FEATURES, geometry, "reservoir"), EventRecorder(geometry, runs)
-    list(record(recorder, memory, z[:20], labels[:20], uniforms[:20], rng))  # not flushed yet
-
-    def go_on(other):
-        list(record(other, memory, z[20:], labels[20:], uniforms[20:], rng, start=20))
-        other.flush()
-
-    return recorder, go_on
-
-
-def same_books(one, two):
-    for log, other in zip(one.logs(), two.logs(), strict=True):
-        assert len(log) > 0
-        for name, column in log.columns().items():
-            np.testing.assert_array_equal(column, other.columns()[name])
-    np.testing.assert_array_equal(one.members_by_task(9), two.members_by_task(9))
-
-
-def test_recorder_state_round_trip_through_a_file():
-    recorder, _ = recorded()
-    file = io.BytesIO()
-    torch.save(recorder.state(), file)
-    file.seek(0)
-    resumed = EventRecorder(recorder.geometry, recorder.runs)
-    resumed.load_state(torch.load(file, weights_only=True))
-    same_books(recorder, resumed)
-
-
-def test_a_resumed_recorder_keeps_its_own_book():
-    """What one notes after load_state does not show in the other."""
-    recorder, go_on = recorded()
-    resumed = EventRecorder(recorder.geometry, recorder.runs)
-    resumed.load_state(recorder.state())
-    same_books(recorder, resumed)
-    events, members = len(recorder.logs()[0]), recorder.members_by_task(9)
-    go_on(resumed)
-    assert len(recorder.logs()[0]) == events < len(resumed.logs()[0])
-    np.testing.assert_array_equal(recorder.members_by_task(9), members)
-
-
-def test_recorder_state_is_not_changed_by_what_comes_later():
-    """A checkpoint in hand must stay what it was, as with a file."""
-    recorder, go_on = recorded()
-    state = recorder.state()
-    before, _ = recorded()
-    go_on(recorder)
-    resumed = EventRecorder(recorder.geometry, recorder.runs)
-    resumed.load_state(state)
-    same_books(before, resumed)
-
-
-def test_a_log_of_one_run_is_that_of_the_oracle():
-    """From samples to pictures: the log's content at the end is the content of Algorithm 3."""
-    rng = np.random.default_rng(9)
-    geometry = Geometry(1, 3, 2)
-    z = UNIT * rng.integers(-3, 4, (50, 1, 2))
-    memory, recorder, oracle = (
-        sample_memory(1, 2, geometry, "clustering"),
-        EventRecorder(geometry, 1),
-        ClusterMemory(3, 2),
-    )
-    zero = np.zeros((50, 1), int)
-    for step, placement in replay(memory, z, zero, zero.astype(float)):
-        recorder.note(step, placement, torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[step]]))
-        oracle.add(z[step, 0], step)
-    rows = recorder.logs()[0].rows(49)
-    assert [sorted(row) for row in rows.tolist()] == oracle.contents()

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from tacl_lib.core.learners import Learner, Step
 from tacl_lib.core.randomness import generator
 from tacl_lib.core.streams import Stream
-from tacl_lib.core.tasks import SPLITS, make_tasks
-from tacl_lib.core.training import train
+from tacl_lib.core.tasks import make_tasks
 from tacl_lib.data import Dataset
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
+from tacl_lib.names import SPLITS
 from tacl_lib.plain import streams as oracle
+from tacl_lib.training import train
 
 SEEDS = (0, 4, 9, 2, 11)
 

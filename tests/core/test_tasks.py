@@ -12,10 +12,11 @@ from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as torchvision_functional
 
 from tacl_lib.core.randomness import Uniforms, generator, stacked
-from tacl_lib.core.rotation import rotate
-from tacl_lib.core.tasks import SPLITS, make_tasks, permutation_of
+from tacl_lib.core.tasks import make_tasks, permutation_of
 from tacl_lib.data import Dataset
+from tacl_lib.data.rotation import rotate
 from tacl_lib.errors import TaclError
+from tacl_lib.names import SPLITS
 
 SEEDS = (0, 1, 7, 20, 3)
 PAPER_ANGLES = tuple(range(0, 200, 20))

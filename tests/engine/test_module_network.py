@@ -14,11 +14,11 @@ from tacl_lib.core.learners import LEARNERS, TaskAwareLearner, make_learner
 from tacl_lib.core.randomness import generator
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
-from tacl_lib.core.training import train
 from tacl_lib.data import load
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.module_network import ModuleNetwork
 from tacl_lib.errors import TaclError
+from tacl_lib.training import train
 
 SIZES, SEEDS, BATCH, STEPS = (12, 8, 7, 4), (3, 14), 5, 50
 SMALL = {

@@ -114,6 +114,7 @@ def test_lower_rooms_do_not_import_higher_ones():
         ["data"],
         ["core"],
         ["engine"],
+        ["training"],
         ["runs"],
         ["paper"],
         ["report"],

@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from tacl_lib.core.learners import settings_of
-from tacl_lib.core.record import Record
 from tacl_lib.paper import METRICS, calibration, make_cells, published, readings
 from tacl_lib.paper.calibration import AS_RUN, CELL, STUDIES, Alternative, Study, not_told_apart, ranking, results_of
 from tacl_lib.paper.differences import chance_line, differing, differing_table
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
+from tacl_lib.training.record import Record
 
 STUDY = Study(
     "small",
@@ -273,13 +273,13 @@ def test_claims_that_another_setting_would_turn_round(tmp_path, monkeypatch):
         [(*column, method, seed, 0.93, 0.93, 0.05, method) for method in ("agem", "ta_agem") for seed in range(5)],
         columns=["experiment", "dataset", "split", "method", "seed", *METRICS, "spec"],
     )
-    (row,) = readings.turned_round(runs, {}, store).splitlines()[2:]  # readings of the inputs are not mixed in
+    (row,) = readings.reversed_claims(runs, {}, store).splitlines()[2:]  # readings of the inputs are not mixed in
     assert "on par with A-GEM" in row
     assert row.endswith(
         "| A-GEM: more | Fashion MNIST class: TA-A-GEM 0.930, A-GEM 0.930 "
         "| does not hold: Fashion MNIST class: TA-A-GEM 0.930, A-GEM 0.960 |"
     )
-    assert readings.turned_round(runs[runs["method"] == "agem"], {}, store) == "None of those that were tried."
+    assert readings.reversed_claims(runs[runs["method"] == "agem"], {}, store) == "None of those that were tried."
 
 
 def test_small_differences_beyond_chance_are_listed_too(tmp_path):

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacl_lib.core.record import Record
 from tacl_lib.paper import METHODS, findings, published_runs
 from tacl_lib.paper.judging import USUAL, Finding, Part
+from tacl_lib.training.record import Record
 
 COLUMNS = ["experiment", "dataset", "split", "method", "seed", "average_accuracy", "first_task_accuracy", "forgetting"]
 

@@ -262,7 +262,7 @@ def test_cluster_memory_by_hand():
     assert memory.add([1.0], "c") == (0, None)  # mean 0.5
     assert memory.add([2.0], "d") == (0, "a")  # a leaves, mean 1.5
     assert memory.add([6.0], "e") == (1, None)  # 4.5 from 1.5, 4 from 10; mean 8
-    assert memory.distances([4.75]) == [3.25**2, 3.25**2]
+    assert [abs(4.75 - float(mean[0])) for mean in memory.means] == [3.25, 3.25]
     assert memory.add([4.75], "f") == (0, "c")  # a tie: the first cluster wins
     assert memory.contents() == [["d", "f"], ["b", "e"]]
     assert [float(mean[0]) for mean in memory.means] == [3.375, 8.0]

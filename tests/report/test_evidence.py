@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.paper.calibration import AS_RUN, FORMER_TA_AGEM
 from tacl_lib.paper.headlines import TEN, in_numbers, ten_claims
@@ -14,6 +13,7 @@ from tacl_lib.report import evidence
 from tacl_lib.report.evidence import pages
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
+from tacl_lib.training.record import Record
 
 ABOUT = {"commit": "abcdef1", "machine": "Linux x86_64, 2 cores", "device": "cpu"}
 

@@ -19,13 +19,13 @@ from PIL import Image
 
 from tacl_lib.core import metrics
 from tacl_lib.core.memory import Geometry
-from tacl_lib.core.memory.events import EventLog, log_of
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.report import figures
 from tacl_lib.report.figures import parts, picture, style
 from tacl_lib.report.figures.timeline import draw_timeline, moments, oldest_counts
 from tacl_lib.runs import RunSpec, run
+from tacl_lib.training.events import EventLog, log_of
+from tacl_lib.training.record import Record
 
 # ------------------------------------------------------------------------------------------------ made records
 

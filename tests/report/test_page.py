@@ -13,7 +13,6 @@ import pytest
 from paper_like import runs_like_paper
 from small_runs import PLAIN
 
-from tacl_lib.core.record import Record
 from tacl_lib.paper import make_cells
 from tacl_lib.paper.compare import whole_columns
 from tacl_lib.paper.paper_runs import Evidence
@@ -26,6 +25,7 @@ from tacl_lib.runs import run
 from tacl_lib.runs.grid import Job, all_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, Store
+from tacl_lib.training.record import Record
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 SMOKE = PROFILES["smoke"]

@@ -244,8 +244,8 @@ def test_status_after_the_end(story, capsys):
     names = ["--results", str(story.results)]
     reproduce.main(["--status", *CHOICE, *names])
     said = capsys.readouterr().out
-    assert f"● done {len(JOBS)}   ◐ running 0   ◌ begun 0   · missing 0" in said
-    assert "about 0.0 hours" in said
+    assert f"● done {len(JOBS)}   ○ reference 0   ◐ running 0   ◌ begun 0   · missing 0" in said
+    assert said.endswith("left: nothing\n")
 
 
 def test_status_before_the_start(tmp_path, capsys):
@@ -253,6 +253,8 @@ def test_status_before_the_start(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "● done 0" in said
     assert "· missing 41" in said
+    assert re.search(r"left: about \d+\.\d (hours|minutes) of one core", said)
+    assert re.search(r"measured just now: a few steps of each kind of run \(\d+: ", said)
     assert not (tmp_path / "results").exists()
 
 

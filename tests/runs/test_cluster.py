@@ -219,3 +219,34 @@ def test_a_key_that_does_not_fit_is_one_sentence(address):
     ):
         execute([Job(PLAIN, SEEDS)], "nowhere", cluster=address, progress=False)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "cores", "wanted", "expected"),
+    [
+        (0, 3, None, 3),
+        (0, 3, "7", 3),
+        (1, 6, None, 6),
+        (2, 6, None, 6),
+        (1, 64, None, 8),
+        (2, 1, None, 2),
+        (2, 6, "5", 10),
+    ],
+)
+def test_several_processes_share_a_gpu(gpus, cores, wanted, expected, monkeypatch):
+    monkeypatch.setattr(cluster.torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(cluster, "_cores", lambda: cores)
+    monkeypatch.setenv("TACL_JOBS_PER_GPU", wanted)
+    found = cluster.local_workers()
+    assert len(found) == expected
+    assert all(environment["OMP_NUM_THREADS"] == "1" for environment in found)
+    of_each = [[e.get("CUDA_VISIBLE_DEVICES") for e in found].count(str(gpu)) for gpu in range(gpus)]
+    assert of_each == [expected // gpus] * gpus if gpus else all("CUDA_VISIBLE_DEVICES" not in e for e in found)
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "many", "65"])
+def test_a_silly_number_of_processes_for_a_gpu_is_refused(wanted, monkeypatch):
+    monkeypatch.setattr(cluster.torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setenv("TACL_JOBS_PER_GPU", wanted)
+    with pytest.raises(TaclError, match="TACL_JOBS_PER_GPU must be a whole number from 1 to 64"):
+        cluster.local_workers()

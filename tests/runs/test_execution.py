@@ -18,12 +18,12 @@ import pytest
 from filelock import FileLock
 from small_runs import PLAIN, SEEDS, TINY, assert_same
 
-from tacl_lib.core import training
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import execution, run
-from tacl_lib.runs.execution import do, execute
+from tacl_lib.runs.execution import execute, run_job
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
+from tacl_lib.training import loop
 
 FORK = multiprocessing.get_context("fork")
 #: of every kind: with a memory, told of tasks, of a continuous stream
@@ -85,24 +85,24 @@ def slow(job, seconds):
 
 @pytest.mark.parametrize("job", JOBS, ids=str)
 def test_a_job_is_done_once(job, tmp_path, expected):
-    do(job, tmp_path)
+    run_job(job, tmp_path)
     assert_all_done([job], tmp_path, expected)
     before = times(tmp_path)
-    do(job, tmp_path)
+    run_job(job, tmp_path)
     assert times(tmp_path) == before
 
 
 def test_only_the_seeds_that_are_missing_are_run(tmp_path, expected):
-    do(Job(TINY, SEEDS[:1]), tmp_path)
+    run_job(Job(TINY, SEEDS[:1]), tmp_path)
     before = times(tmp_path)
-    do(Job(TINY, SEEDS), tmp_path)
+    run_job(Job(TINY, SEEDS), tmp_path)
     assert before.items() <= times(tmp_path).items()
     assert_all_done([Job(TINY, SEEDS)], tmp_path, expected)
 
 
 def test_a_job_goes_on_from_the_checkpoint_of_its_stack(tmp_path, monkeypatch, expected):
     job, count = JOBS[0], [0]
-    stop_at, step = 20, training._Training._one_step
+    stop_at, step = 20, loop._Training._one_step
 
     def counted(self, *arguments):
         step(self, *arguments)
@@ -110,12 +110,12 @@ def test_a_job_goes_on_from_the_checkpoint_of_its_stack(tmp_path, monkeypatch, e
         if count[0] == stop_at:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(training._Training, "_one_step", counted)
+    monkeypatch.setattr(loop._Training, "_one_step", counted)
     with pytest.raises(SystemExit):
-        do(job, tmp_path)
+        run_job(job, tmp_path)
     assert Store(tmp_path).missing(*job) == list(job.seeds)
     assert Store(tmp_path).checkpoint(*job).exists()
-    do(job, tmp_path)
+    run_job(job, tmp_path)
     assert count[0] == expected(job)[0].epochs["steps"].sum()
     assert_all_done([job], tmp_path, expected)
 
@@ -130,9 +130,9 @@ def test_a_stack_that_was_killed_while_it_delivered_is_finished_as_it_was_begun(
     with monkeypatch.context() as patch:
         patch.setattr(Store, "write", cut)
         with pytest.raises(KeyboardInterrupt):
-            do(job, tmp_path)
+            run_job(job, tmp_path)
     assert Store(tmp_path).missing(*job) == [job.seeds[1]]
-    do(job, tmp_path)
+    run_job(job, tmp_path)
     assert_all_done([job], tmp_path, expected)
     assert Store(tmp_path).read(job.spec, job.seeds[1]).info["runs_in_stack"] == 2
 
@@ -147,7 +147,7 @@ def noting(path, *arguments, **named):
 def test_two_processes_in_one_folder_do_each_job_once(tmp_path, monkeypatch, expected):
     monkeypatch.setattr(execution, "run", partial(noting, tmp_path / "calls"))
     folder = tmp_path / "results"
-    both = [FORK.Process(target=lambda: [do(job, folder) for job in JOBS]) for _ in range(2)]
+    both = [FORK.Process(target=lambda: [run_job(job, folder) for job in JOBS]) for _ in range(2)]
     for process in both:
         process.start()
     for process in both:
@@ -161,14 +161,14 @@ def test_two_processes_in_one_folder_do_each_job_once(tmp_path, monkeypatch, exp
 def test_jobs_survive_being_killed_ten_times(tmp_path, expected):
     """SIGKILL at any moment, and start again: nothing is lost, nothing is damaged, the numbers are the same."""
     jobs = [Job(job.spec, job.seeds) for job in JOBS]
-    do(jobs[0], tmp_path / "warm")  # what is done once, at the first run, would make the others look slower
+    run_job(jobs[0], tmp_path / "warm")  # what is done once, at the first run, would make the others look slower
     begun = time.monotonic()
     for job in jobs:
-        do(job, tmp_path / "undisturbed")
+        run_job(job, tmp_path / "undisturbed")
     whole, rng = time.monotonic() - begun, random.Random(4)
     folder, killed = tmp_path / "results", 0
     for _ in range(10):
-        process = FORK.Process(target=lambda: [do(job, folder) for job in jobs])
+        process = FORK.Process(target=lambda: [run_job(job, folder) for job in jobs])
         process.start()
         process.join(rng.uniform(0, whole / 3))
         killed += process.is_alive()
@@ -178,7 +178,7 @@ def test_jobs_survive_being_killed_ten_times(tmp_path, expected):
             assert path.stat().st_size > 0
     assert killed >= 1
     for job in jobs:
-        do(job, folder)
+        run_job(job, folder)
     for path in folder.rglob(".*.part"):
         path.unlink()  # a kill in the middle of a write may leave one; nobody reads it
     assert_all_done(jobs, folder, expected)
@@ -197,7 +197,7 @@ def test_workers_give_the_same_bytes_as_a_direct_run(tmp_path, address, expected
 
 def test_what_is_finished_needs_no_workers(tmp_path, monkeypatch):
     for job in JOBS:
-        do(job, tmp_path)
+        run_job(job, tmp_path)
     monkeypatch.setattr(execution, "workers", None)
     execute(JOBS, tmp_path, progress=False)
 
@@ -286,14 +286,14 @@ def test_jobs_that_are_lost_each_time_are_given_up_in_one_sentence(tmp_path, add
 
 @pytest.mark.slow
 def test_a_job_that_kills_its_workers_is_named_and_the_others_are_done(tmp_path, address, monkeypatch, expected):
-    deadly, original = JOBS[2], execution.do
+    deadly, original = JOBS[2], execution.run_job
 
     def kill_or_do(job, folder):
         if job == deadly:
             os._exit(1)
         original(job, folder)
 
-    monkeypatch.setattr(execution, "do", kill_or_do)
+    monkeypatch.setattr(execution, "run_job", kill_or_do)
     with distributed.Client(address) as client:  # a worker needs seconds to start again: one death a round is enough
         client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
     with pytest.raises(TaclError, match=r"1 of 4 jobs failed.*its workers were lost again and again") as caught:
@@ -314,7 +314,7 @@ def test_waiting_for_another_process_is_said(tmp_path, capfd, expected):
     lock = store.lock(job.spec, job.seeds[1])
     lock.parent.mkdir()
     with FileLock(lock):
-        waiter = FORK.Process(target=do, args=(job, tmp_path))
+        waiter = FORK.Process(target=run_job, args=(job, tmp_path))
         waiter.start()
         said = []
         until(lambda: said.append(capfd.readouterr().err) or "waiting for another process" in "".join(said), "a word")
@@ -329,7 +329,7 @@ def test_jobs_that_share_a_seed_do_not_run_it_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(execution, "run", partial(noting, tmp_path / "calls"))
     folder, spec = tmp_path / "results", slow(JOBS[1], seconds=1).spec
     stacks = [(0, 3), (3, 5), (5, 0)]
-    both = [FORK.Process(target=do, args=(Job(spec, seeds), folder)) for seeds in stacks]
+    both = [FORK.Process(target=run_job, args=(Job(spec, seeds), folder)) for seeds in stacks]
     for process in both:
         process.start()
     for process in both:
@@ -350,7 +350,7 @@ def test_what_a_dead_process_left_half_written_is_swept(tmp_path, expected):
     (tmp_path / "unfinished").mkdir()
     for path in [*left, other]:
         path.write_bytes(b"half")
-    do(job, tmp_path)
+    run_job(job, tmp_path)
     assert [path.name for path in tmp_path.rglob("*.part")] == [other.name]
     assert not list(tmp_path.rglob("*.lock"))
     other.unlink()

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from tacl_lib.core.learners import LEARNERS, Learner, make_learner, settings_of
-from tacl_lib.core.record import read_about
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
 from tacl_lib.data import load
@@ -17,10 +16,11 @@ from tacl_lib.errors import TaclError
 from tacl_lib.report.reproduce import Plan
 from tacl_lib.runs import RunSpec, spec, spec_from
 from tacl_lib.runs import command as command_line
-from tacl_lib.runs.cost import seconds, steps
+from tacl_lib.runs.cost import steps, work
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, experiment_jobs, study_jobs
 from tacl_lib.runs.profiles import METHODS, PAPER_DATASETS, PROFILES, SPLITS, TASK_AWARE, profile_named
 from tacl_lib.runs.store import REFERENCE
+from tacl_lib.training.record import read_about
 
 #: another value for every field of a spec
 CHANGED = {
@@ -205,7 +205,7 @@ def test_the_paper_profile_has_the_settings_of_the_paper(dataset, method):
             "train_limit": None,
             "test_limit": None,
         } | ({"fill": "zero"} if split == "rotation" else {})
-        later = spec.LATER_OF_LEARNERS.get(method, {})
+        later = spec.ABSENT_MEANS_OF_LEARNERS.get(method, {})
         assert learner == {name: value for name, value in settings_of(method).items() if name not in later}
         if method != "bgd":  # it has no rate
             assert learner["rate"] == 1e-3
@@ -382,9 +382,9 @@ def test_steps_are_nearly_right_elsewhere(experiment, split, more):
 def test_every_job_takes_some_time(name):
     profile = PROFILES[name]
     jobs = all_jobs(profile, profile.datasets)
-    assert all(seconds(job) > 0 for job in jobs)
+    assert all(work(job) > 0 for job in jobs)
     fewer = all_jobs(profile, profile.datasets, seeds=profile.seeds[:1])
-    assert sum(map(seconds, fewer)) < sum(map(seconds, jobs))
+    assert sum(map(work, fewer)) < sum(map(work, jobs))
 
 
 def test_a_dataset_and_a_learner_of_ones_own_have_an_estimate(monkeypatch):
@@ -394,4 +394,4 @@ def test_a_dataset_and_a_learner_of_ones_own_have_an_estimate(monkeypatch):
     monkeypatch.setitem(LEARNERS, "mine_too", Mine)
     own = PROFILES["smoke"].spec("mine", "class", "disjoint", "mine_too")
     assert steps(own) > 0
-    assert seconds(Job(own, (0,))) > 0
+    assert work(Job(own, (0,))) > 0

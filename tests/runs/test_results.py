@@ -19,17 +19,17 @@ import pytest
 from filelock import FileLock
 from small_runs import PLAIN, SEEDS, TINY, assert_same
 
-from tacl_lib.core import record as record_room
 from tacl_lib.core.learners import LEARNERS
-from tacl_lib.core.record import read_about, read_record
-from tacl_lib.core.training import _Training
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import cluster, run
-from tacl_lib.runs.execution import do, execute
+from tacl_lib.runs.execution import execute, run_job
 from tacl_lib.runs.grid import Job, all_jobs, study_jobs, table_jobs
 from tacl_lib.runs.profiles import PROFILES
-from tacl_lib.runs.status import SIGNS, state_of, status_table
+from tacl_lib.runs.status import SIGNS, state_of, states_of, status_table
 from tacl_lib.runs.store import METRICS, REFERENCE, ReadOnce, Store
+from tacl_lib.training import record as record_room
+from tacl_lib.training.loop import _Training
+from tacl_lib.training.record import read_about, read_record
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_a_missing_log_of_events_is_named_and_the_run_is_done_again(store, recor
         assert store.read(TINY, 0) is None
     assert log.name in str(caught[0].message)
     assert store.missing(TINY, SEEDS) == [0]
-    do(Job(TINY, SEEDS), store.folder)
+    run_job(Job(TINY, SEEDS), store.folder)
     assert_same(store.read(TINY, 0), records[0])
 
 
@@ -315,10 +315,10 @@ def test_a_read_only_store_can_be_looked_at(read_only):
     assert len(read_only.summaries()) == 2
     assert state_of(Job(TINY, SEEDS), read_only) == "done"
     assert state_of(Job(PLAIN, SEEDS), read_only) == "begun"
-    assert "done 1" in status_table([Job(TINY, SEEDS)], read_only)
-    do(Job(TINY, SEEDS), read_only.folder)
+    assert "done 1" in status_table(states_of([Job(TINY, SEEDS)], read_only))
+    run_job(Job(TINY, SEEDS), read_only.folder)
     with pytest.raises(TaclError, match="cannot be written to") as caught:
-        do(Job(PLAIN, SEEDS), read_only.folder)
+        run_job(Job(PLAIN, SEEDS), read_only.folder)
     assert "\n" not in str(caught.value)
 
 
@@ -378,34 +378,36 @@ def test_a_job_with_one_seed_missing_is_not_done(store):
 
 def test_a_look_at_the_status_writes_nothing(tmp_path):
     store = Store(tmp_path / "results")
-    table = status_table([Job(TINY, SEEDS)], store)
+    table = status_table(states_of([Job(TINY, SEEDS)], store))
     assert "· missing 1" in table
     assert not store.folder.exists()
 
 
-def test_the_table_has_a_sign_for_each_state(store, holder):
+def test_the_table_has_a_sign_for_each_state(store, holder, tmp_path):
     begun, running = replace(PLAIN, split="rotation"), replace(PLAIN, split="permutation")
-    jobs = [Job(given, SEEDS) for given in (TINY, PLAIN, begun, running)]
+    stored = replace(PLAIN, learner="sgd_lr_adapt")
+    jobs = [Job(given, SEEDS) for given in (TINY, PLAIN, begun, running, stored)]
     store.checkpoint(begun, SEEDS).parent.mkdir(exist_ok=True)
     store.checkpoint(begun, SEEDS).touch()
     holder(store.lock(running, SEEDS[0]))
-    lines = status_table(jobs, store).splitlines()
-    assert lines[0].split() == ["experiment", "dataset", "split", "ta_agem", "sgd"]
+    reference = Store(tmp_path / "reference")
+    reference.write(stored, run(stored, SEEDS, progress=False))
+    lines = status_table(states_of(jobs, store, reference)).splitlines()
+    assert lines[0].split() == ["experiment", "dataset", "split", "ta_agem", "sgd", "sgd_lr_adapt"]
     assert [line.split() for line in lines[1:4]] == [
-        ["disjoint", "digits", "class", SIGNS["done"], SIGNS["missing"]],
-        ["disjoint", "digits", "rotation", "–", SIGNS["begun"]],
-        ["disjoint", "digits", "permutation", "–", SIGNS["running"]],
+        ["disjoint", "digits", "class", SIGNS["done"], SIGNS["missing"], SIGNS["reference"]],
+        ["disjoint", "digits", "rotation", "–", SIGNS["begun"], "–"],
+        ["disjoint", "digits", "permutation", "–", SIGNS["running"], "–"],
     ]
     for state in SIGNS:
-        assert f"{SIGNS[state]} {state} 1" in lines[-2]
-    assert lines[-1].startswith("left: about")
+        assert f"{SIGNS[state]} {state} 1" in lines[-1]
 
 
 def test_runs_of_the_study_have_a_sign_each(store):
     jobs = study_jobs(PROFILES["smoke"])
-    row = status_table(jobs, store).splitlines()[1].split()
+    row = status_table(states_of(jobs, store)).splitlines()[1].split()
     assert row == ["disjoint", "digits", "class", SIGNS["missing"] * 6]
-    everything = status_table(all_jobs(PROFILES["smoke"], ["digits"]), store)
+    everything = status_table(states_of(all_jobs(PROFILES["smoke"], ["digits"]), store))
     row = next(line for line in everything.splitlines() if line.startswith("disjoint") and " class " in line)
     assert row.split()[3:] == [SIGNS["missing"] * (6 if m == "ta_agem" else 1) for m in everything.split()[3:10]]
     assert "· missing 41" in everything
@@ -419,7 +421,7 @@ def test_a_file_that_cannot_be_read_just_now_is_left_alone(store, monkeypatch):
 
     path = store.path(TINY, 0)
     with monkeypatch.context() as patch:
-        patch.setattr("tacl_lib.core.record.pq.read_table", refuse)
+        patch.setattr("tacl_lib.training.record.pq.read_table", refuse)
         with pytest.raises(TaclError, match=r"cannot be read .*Permission denied"):
             store.read(TINY, 0)
     assert path.exists()

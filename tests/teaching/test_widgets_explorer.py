@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import tacl_lib.paper
-from tacl_lib.core.record import Record
 from tacl_lib.report import summary
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS
@@ -18,6 +17,7 @@ from tacl_lib.runs.store import REFERENCE, ROOT, Store
 from tacl_lib.teaching.widgets import explorer_figure
 from tacl_lib.teaching.widgets import explorer_state as states
 from tacl_lib.teaching.widgets.explorer import forgetting_explorer
+from tacl_lib.training.record import Record
 
 EPOCHS = 6
 NOT_RUN = ["SGD lr adapt", "BGD", "TA-OGD", "OGD (task-aware)"]  #: of the paper's methods, in the store below

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tacl_lib.core.memory import Geometry
-from tacl_lib.core.memory.events import EventLog, log_of
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
 from tacl_lib.data import Dataset, load
@@ -26,6 +25,7 @@ from tacl_lib.teaching.widgets.filling import Filling
 from tacl_lib.teaching.widgets.history import MemoryHistory, cluster_texts, member_texts
 from tacl_lib.teaching.widgets.map_panel import map_state
 from tacl_lib.teaching.widgets.time_panels import share_labels
+from tacl_lib.training.events import EventLog, log_of
 
 SPEC = RunSpec(dataset="digits", split="class", epochs=2, train_limit=60, test_limit=10, hidden=(8,))
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from bench.measure import Contender, Effort, race, spread, stepper, threads
 from bench.rows import row
-from tacl_lib.core.memory import EventLog, Geometry
-from tacl_lib.core.memory.events import log_of
+from tacl_lib.core.memory import Geometry
 from tacl_lib.core.tasks import Tasks, make_tasks
 from tacl_lib.data import Dataset
 from tacl_lib.errors import TaclError
 from tacl_lib.teaching.widgets import memory_player
 from tacl_lib.teaching.widgets.history import MemoryHistory
+from tacl_lib.training.events import EventLog, log_of
 
 STEPS, GEOMETRY = 120_000, Geometry(10, 10, 3)  #: of a run with the paper's settings, one sample a batch
 MOVES = 15  #: slider moves that are measured in the browser

@@ -32,6 +32,7 @@ class Agem(TaskAwareLearner):
 
     name = "agem"
     inference = True
+    kept = ("steps",)
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class Agem(TaskAwareLearner):
         if not self.samples.capacity:
             raise TaclError("A-GEM has no reference batch before its first task has ended: call end_task first.")
         filled = torch.ones_like(self.samples.y, dtype=torch.bool)
-        return self.samples.at(*draw(filled, self.reference_batch, self._keys(self.steps)))
+        return Reference(self.samples, *draw(filled, self.reference_batch, self._keys(self.steps)))
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
         self.network.loss_gradient(x, y)  # refuses what would fail at a later step
@@ -75,10 +76,9 @@ class Agem(TaskAwareLearner):
         network.watch(samples, drawn_from(self.reference_batch, samples.capacity))
 
     def state(self) -> dict:
-        return {"samples": self.samples.state(), "steps": self.steps} | super().state()
+        return {"samples": self.samples.state()} | super().state()
 
     def load_state(self, state: dict) -> None:
         self.network.forget()
         self._keep(Samples(**{name: tensor.clone() for name, tensor in state["samples"].items()}))
         super().load_state(state)
-        self.steps = state["steps"]

@@ -29,13 +29,15 @@ class Step(NamedTuple):
 class Learner:
     """Trains R networks at once. It is given samples and labels, and nothing that tells the task.
 
-    A subclass needs `step`. It overrides `state` and `load_state` if it keeps more than its networks do.
+    A subclass needs `step`, and names in `kept` what it keeps besides its networks.
     """
 
     name: str  #: how the register and the tables call it
     #: raised when the same settings give other numbers than before; above 1 it is part of a run's name, so that old
     #: results of this learner, and only of this one, are kept apart
     version: int = 1
+    #: attributes that a checkpoint holds: tensors, plain values, and whatever has a `state` and a `load_state` itself
+    kept: tuple[str, ...] = ()
     geometry: Geometry | None = None  #: of its memory, if it has one that changes with the batches
     #: whether `train` may run its steps in torch's inference mode, which makes small operations cheaper but
     #: rules out autograd; every learner of the kit says yes
@@ -53,10 +55,20 @@ class Learner:
 
     def state(self) -> dict:
         """Everything that a checkpoint needs to go on exactly here."""
-        return {"network": self.network.state()}
+        own = {name: getattr(self, name) for name in self.kept}
+        states = {name: value.state() if hasattr(value, "state") else value for name, value in own.items()}
+        return {"network": self.network.state()} | states
 
     def load_state(self, state: dict) -> None:
         self.network.load_state(state["network"])
+        for name in self.kept:
+            value = getattr(self, name)
+            if hasattr(value, "load_state"):
+                value.load_state(state[name])
+            elif isinstance(value, torch.Tensor):
+                value.copy_(state[name])
+            else:
+                setattr(self, name, state[name])
 
 
 class TaskAwareLearner(Learner):

@@ -24,6 +24,7 @@ class Bgd(Learner):
 
     name = "bgd"
     inference = True
+    kept = ("std", "steps")
 
     def __init__(
         self,
@@ -61,11 +62,3 @@ class Bgd(Learner):
     def about(self) -> dict:
         """What records of this learner say besides its settings: where the noise came from."""
         return {"noise": self.noise.name}
-
-    def state(self) -> dict:
-        return super().state() | {"std": self.std, "steps": self.steps}
-
-    def load_state(self, state: dict) -> None:
-        super().load_state(state)
-        self.std.copy_(state["std"])
-        self.steps = state["steps"]

@@ -31,6 +31,7 @@ class Ogd(TaskAwareLearner):
 
     name = "ogd"
     inference = True
+    kept = ("scheduler",)
 
     def __init__(
         self,
@@ -57,10 +58,3 @@ class Ogd(TaskAwareLearner):
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
         self.stored.extend(self.network.model_gradient(x, y))
-
-    def state(self) -> dict:
-        return super().state() | {"scheduler": self.scheduler.state()}
-
-    def load_state(self, state: dict) -> None:
-        super().load_state(state)
-        self.scheduler.load_state(state["scheduler"])

@@ -24,6 +24,7 @@ class Sgd(Learner):
             raise TaclError(f"momentum must be at least 0 and less than 1, not {momentum}.")
         self.momentum = momentum
         self.velocity = torch.zeros_like(network.flat) if momentum else None  #: v, laid out as ``network.flat``
+        self.kept = ("velocity",) if momentum else ()
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         losses, g = self.network.loss_gradient(x, y)
@@ -33,11 +34,3 @@ class Sgd(Learner):
             self.network.form(g, self.velocity, keep=self.momentum)
             self.network.flat.add_(self.velocity, alpha=-self.rate)
         return Step(losses.sum(1), self.rate)
-
-    def state(self) -> dict:
-        return super().state() | ({} if self.velocity is None else {"velocity": self.velocity})
-
-    def load_state(self, state: dict) -> None:
-        super().load_state(state)
-        if self.velocity is not None:
-            self.velocity.copy_(state["velocity"])

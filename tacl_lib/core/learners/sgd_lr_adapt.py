@@ -16,6 +16,7 @@ class SgdLrAdapt(Learner):
 
     name = "sgd_lr_adapt"
     inference = True
+    kept = ("scheduler",)
 
     def __init__(self, network: Network, *, rate: float = 1e-3):
         """rate: the learning rate that the scheduler starts from and resets to."""
@@ -28,10 +29,3 @@ class SgdLrAdapt(Learner):
         self.network.add(gradient, -rate.float())
         self.scheduler.step(loss)
         return Step(loss, rate)
-
-    def state(self) -> dict:
-        return super().state() | {"scheduler": self.scheduler.state()}
-
-    def load_state(self, state: dict) -> None:
-        super().load_state(state)
-        self.scheduler.load_state(state["scheduler"])

@@ -7,7 +7,7 @@ import torch
 
 from tacl_lib.core.learners.agem import agem_step
 from tacl_lib.core.learners.base import Learner, Step, Stored, check_positive, register
-from tacl_lib.core.memory import Arrivals, Geometry, Reference, Sample, sample_memory
+from tacl_lib.core.memory import Arrivals, Geometry, Reference, sample_memory
 from tacl_lib.core.memory.samples import draw, drawn_from
 from tacl_lib.core.network import Network
 
@@ -18,6 +18,7 @@ class TaAgem(Learner):
 
     name = "ta_agem"
     inference = True
+    kept = ("memory", "steps")
 
     def __init__(
         self,
@@ -58,7 +59,8 @@ class TaAgem(Learner):
 
     def draw_reference(self) -> Reference:
         """M̃: stored samples, drawn at random for this step."""
-        return self.memory.members.at(*draw(self.memory.filled, self.reference_batch, self.arrivals.keys(self.steps)))
+        drawn = draw(self.memory.filled, self.reference_batch, self.arrivals.keys(self.steps))
+        return Reference(self.memory.members, *drawn)
 
     def remember(self, x: torch.Tensor, y: torch.Tensor, **fields: torch.Tensor) -> Stored | None:
         """End a step: one sample of the batch, drawn at random, joins the memory if this step's number is due.
@@ -67,17 +69,7 @@ class TaAgem(Learner):
         """
         stored = None
         if self.arrivals.due(self.steps):
-            chosen = self.arrivals.choose(self.steps, x, y)
-            of_chosen = {name: self.arrivals.read(values, chosen.position) for name, values in fields.items()}
-            item = Sample(chosen.x, chosen.y, of_chosen)
-            stored = Stored(chosen.position, self.memory.add(item, chosen.pool, chosen.uniform))
+            chosen = self.arrivals.choose(self.steps, x, y, **fields)
+            stored = Stored(chosen.position, self.memory.add(chosen.item, chosen.pool, chosen.uniform))
         self.steps += 1
         return stored
-
-    def state(self) -> dict:
-        return {"memory": self.memory.state(), "steps": self.steps} | super().state()
-
-    def load_state(self, state: dict) -> None:
-        self.memory.load_state(state["memory"])
-        super().load_state(state)
-        self.steps = state["steps"]

@@ -18,6 +18,7 @@ class TaOgd(Learner):
 
     name = "ta_ogd"
     inference = True
+    kept = ("memory", "scheduler", "steps")
 
     def __init__(
         self,
@@ -51,20 +52,7 @@ class TaOgd(Learner):
         stored = None
         if self.arrivals.due(self.steps):
             chosen = self.arrivals.choose(self.steps, x, y)
-            candidate = self.stored.candidate(chosen.x.unsqueeze(1), chosen.y.unsqueeze(1))
+            candidate = self.stored.candidate(chosen.item.x.unsqueeze(1), chosen.item.y.unsqueeze(1))
             stored = Stored(chosen.position, self.memory.add(candidate, chosen.pool, chosen.uniform))
         self.steps += 1
         return stored
-
-    def state(self) -> dict:
-        return super().state() | {
-            "memory": self.memory.state(),
-            "scheduler": self.scheduler.state(),
-            "steps": self.steps,
-        }
-
-    def load_state(self, state: dict) -> None:
-        super().load_state(state)
-        self.memory.load_state(state["memory"])
-        self.scheduler.load_state(state["scheduler"])
-        self.steps = state["steps"]

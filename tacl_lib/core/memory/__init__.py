@@ -1,8 +1,7 @@
-"""The cluster memory, the policies that it is compared with, and its event log."""
+"""The cluster memory, and the policies that it is compared with."""
 
 from tacl_lib.core.memory.alone import ClusterMemory
 from tacl_lib.core.memory.arrivals import Arrivals, Sampling
-from tacl_lib.core.memory.events import EventLog
 from tacl_lib.core.memory.memory import Memory, gradient_memory, sample_memory
 from tacl_lib.core.memory.policies import POLICIES, Arrival, Geometry, Placement, policy_named, register_policy
 from tacl_lib.core.memory.samples import Reference, Samples
@@ -13,7 +12,6 @@ __all__ = [
     "Arrival",
     "Arrivals",
     "ClusterMemory",
-    "EventLog",
     "Geometry",
     "GradientStore",
     "Memory",

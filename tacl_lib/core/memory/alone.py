@@ -44,12 +44,12 @@ class ClusterMemory:
 
     def add(self, x: torch.Tensor, y: int | torch.Tensor, **fields: torch.Tensor) -> bool:
         """Add one sample with its label, and whatever belongs to it. Returns whether it was kept."""
-        x, y = torch.as_tensor(x, device=self.device), torch.as_tensor(y, device=self.device)
-        fields = {name: torch.as_tensor(value, device=self.device) for name, value in fields.items()}
-        self._check(x, y, fields)
+        given = {name: torch.as_tensor(value, device=self.device) for name, value in {"x": x, **fields}.items()}
+        y = torch.as_tensor(y, device=self.device)
+        self._check(given, y)
         if self._memory is None:
-            self._begin({name: tensor.shape for name, tensor in {"x": x, **fields}.items()})
-        flat = {name: tensor.reshape(1, -1).float() for name, tensor in {"x": x, **fields}.items()}
+            self._begin({name: tensor.shape for name, tensor in given.items()})
+        flat = {name: tensor.reshape(1, -1).float() for name, tensor in given.items()}
         label = y.reshape(1).long()
         item = Sample(flat.pop("x"), label, flat)
         pool = torch.zeros_like(label) if self.classes is None else label
@@ -72,9 +72,8 @@ class ClusterMemory:
         """The clusters, each as the samples that it holds."""
         if self._memory is None:
             return []
-        places = self._memory.filled[0].nonzero()[:, 0].split(1)
         clusters: dict[int, list] = {}
-        for place in places:
+        for place in self._memory.filled[0].nonzero()[:, 0].split(1):
             found = {name: tensor[0] for name, tensor in self._at(place).items()}
             clusters.setdefault(int(place) // self.geometry.size, []).append(found)
         return list(clusters.values())
@@ -104,14 +103,14 @@ class ClusterMemory:
         found = {name: samples.read(name, places.unsqueeze(0))[0] for name in ("x", "y", *samples.fields)}
         return {n: found[n].view(-1, *self._shapes[n]) if n in self._shapes else found[n] for n in found}
 
-    def _check(self, x: torch.Tensor, y: torch.Tensor, fields: dict[str, torch.Tensor]) -> None:
+    def _check(self, given: dict[str, torch.Tensor], y: torch.Tensor) -> None:
         if y.numel() != 1 or y.dtype.is_floating_point:
             raise TaclError(f"y must be one whole number, the label of x, not {y.tolist()!r}; add samples one by one.")
         if self.classes is not None and not 0 <= int(y) < self.classes:
             raise TaclError(f"the label must be 0 to {self.classes - 1}, not {int(y)}.")
-        given = {"x": x.shape, **{name: tensor.shape for name, tensor in fields.items()}}
-        if self._shapes and given != self._shapes:
-            was, now = ({name: list(shape) for name, shape in shapes.items()} for shapes in (self._shapes, given))
+        shapes = {name: tensor.shape for name, tensor in given.items()}
+        if self._shapes and shapes != self._shapes:
+            was, now = ({name: list(shape) for name, shape in of.items()} for of in (self._shapes, shapes))
             raise TaclError(f"the samples of this memory have the shapes {was}, not {now}.")
-        if not torch.isfinite(x.float()).all():
+        if not torch.isfinite(given["x"].float()).all():
             raise TaclError("x must be finite: a distance to what is not a number means nothing.")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 
+from tacl_lib.core.memory.stores import Sample
 from tacl_lib.core.randomness import Uniforms
 from tacl_lib.core.rows import Rows
 from tacl_lib.errors import TaclError
@@ -28,13 +29,12 @@ class Chosen(NamedTuple):
     """A sample of a batch of each run that is to join a memory."""
 
     position: torch.Tensor  #: in the batch, int64 ``[R]``
-    x: torch.Tensor  #: ``[R, features]``
-    y: torch.Tensor  #: int64 ``[R]``
+    item: Sample
     pool: torch.Tensor  #: that it belongs to, int64 ``[R]``
     uniform: torch.Tensor  #: a random number for the policy ``[R]``
 
 
-class Arrivals:
+class Arrivals(Sampling):
     """Chooses the samples that join a memory, and the random numbers that go with them."""
 
     def __init__(
@@ -46,26 +46,19 @@ class Arrivals:
         device: torch.device | str = "cpu",
     ):
         """keys: how many more random numbers a step needs, see `keys`."""
-        self.sampling, self.pool_per_class = Sampling(sampling_rate), pool_per_class
+        super().__init__(sampling_rate)
+        self.pool_per_class = pool_per_class
         # Of each step: which sample of the batch, one number for the policy, then the keys.
         self._uniforms = Uniforms(seeds, "memory", 2 + keys, device)
         self._rows = Rows(len(seeds), device)
 
-    def due(self, step: int) -> bool:
-        """Whether step number ``step`` adds a sample."""
-        return self.sampling.due(step)
-
-    def choose(self, step: int, x: torch.Tensor, y: torch.Tensor) -> Chosen:
-        """One sample of the batch, drawn at random."""
+    def choose(self, step: int, x: torch.Tensor, y: torch.Tensor, **fields: torch.Tensor) -> Chosen:
+        """One sample of the batch, drawn at random, with its fields: x, y and each of these ``[R, batch, ...]``."""
         which, uniform = self._uniforms(step)[:, :2].unbind(1)
         position = (which * x.shape[1]).long()
-        sample, label = self._rows.read(x, position), self._rows.read(y, position)
-        pool = label if self.pool_per_class else torch.zeros_like(label)
-        return Chosen(position, sample, label, pool, uniform)
-
-    def read(self, values: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        """What belongs to the chosen sample: ``[R, batch, ...]`` to ``[R, ...]``."""
-        return self._rows.read(values, position)
+        of_chosen = {name: self._rows.read(values, position) for name, values in fields.items()}
+        item = Sample(self._rows.read(x, position), self._rows.read(y, position), of_chosen)
+        return Chosen(position, item, item.y if self.pool_per_class else torch.zeros_like(item.y), uniform)
 
     def keys(self, step: int) -> torch.Tensor:
         """Random keys ``[R, keys]`` to draw a reference batch by."""

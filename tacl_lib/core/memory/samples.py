@@ -42,10 +42,6 @@ class Samples:
         """These samples and more of them."""
         return Samples(torch.cat([self.x, x], dim=1), torch.cat([self.y, y], dim=1))
 
-    def at(self, places: torch.Tensor, weight: torch.Tensor) -> "Reference":
-        """The samples at ``places [R, m]`` as a reference batch; weight ``[R, m]``: of each in its loss."""
-        return Reference(self, places, weight)
-
     def read(self, name: str, places: torch.Tensor) -> torch.Tensor:
         """``x``, ``y`` or a field at places ``[R]`` or ``[R, m]``."""
         return self._rows.read(self._tensors()[name], places)

@@ -26,14 +26,6 @@ class SampleStore:
         self.means = samples.x.new_zeros(runs, geometry.pools * geometry.clusters, features)  #: μ
         self._rows = Rows(runs, samples.x.device)
 
-    @property
-    def x(self) -> torch.Tensor:
-        return self.samples.x
-
-    @property
-    def y(self) -> torch.Tensor:
-        return self.samples.y
-
     def distances(self, item: Sample, pool: torch.Tensor, filled: torch.Tensor) -> torch.Tensor:
         """‖z - μ_q‖² to the clusters of the item's pool: ``[R, Q]``."""
         of_pool = self._rows.read(self.means.unflatten(1, (self.geometry.pools, self.geometry.clusters)), pool)

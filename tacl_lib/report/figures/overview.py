@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import draw_runs, ends, key_of, mark_tasks, tidy
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
 from tacl_lib.report.figures.timeline import draw_timeline, oldest_counts, task_key
+from tacl_lib.training.record import Record
 
 METRIC = "first_task_accuracy"
 

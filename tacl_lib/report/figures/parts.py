@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from tacl_lib.core import metrics
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.style import Look
+from tacl_lib.training.record import Record
 
 Metric = Callable[[Record], np.ndarray]
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS, draw_runs, ends, key_of, mark_tasks, not_run, tidy
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
+from tacl_lib.training.record import Record
 
 Runs = Mapping[str, Sequence[Record]]  #: the runs of each method
 

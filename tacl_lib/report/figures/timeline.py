@@ -9,13 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from tacl_lib.core.memory import EventLog
-from tacl_lib.core.memory.events import EMPTY
-from tacl_lib.core.record import Record
 from tacl_lib.errors import TaclError
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import mixing_spans, not_run, task_changes
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
+from tacl_lib.training.events import EMPTY, EventLog
+from tacl_lib.training.record import Record
 
 BINS = 1200  #: moments shown, more than a printed figure has dots
 

@@ -230,13 +230,13 @@ _LINES = "line-height:20px;font-size:13px;overflow-wrap:anywhere"
 
 
 def caption(lines: int = 1, **layout) -> ipywidgets.HTML:
-    """An empty place of fixed height for what a figure shows, in words; see `said_in`."""
+    """An empty place of fixed height for what a figure shows, in words; see `show_text`."""
     return ipywidgets.HTML(
         layout=ipywidgets.Layout(height=f"{20 * lines + 4}px", margin="0", overflow="auto", **layout)
     )
 
 
-def said_in(line: ipywidgets.HTML, text: str) -> None:
+def show_text(line: ipywidgets.HTML, text: str) -> None:
     """Write plain text into a caption."""
     line.value = f'<div style="{_LINES};color:{INK}">{html.escape(text)}</div>'
 

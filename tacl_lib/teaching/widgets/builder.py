@@ -7,12 +7,12 @@ from dataclasses import fields
 import ipywidgets
 
 from tacl_lib.core.memory import POLICIES
-from tacl_lib.core.streams import STREAMS
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.data import available
 from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.names import EXPERIMENTS
 from tacl_lib.report.figures.style import DATASETS, SPLITS
-from tacl_lib.teaching.widgets.base import Stage, TaskLook, View, button, caption, labelled, row, said_in, task_looks
+from tacl_lib.teaching.widgets.base import Stage, TaskLook, View, button, caption, labelled, row, show_text, task_looks
 from tacl_lib.teaching.widgets.board import assembled, key, listen
 from tacl_lib.teaching.widgets.choices import POLICY_TITLES, Choice
 from tacl_lib.teaching.widgets.filling import Filling
@@ -86,7 +86,7 @@ class MemoryBuilder(View):
                 self.story,
             ],
         )
-        said_in(self.words[0], INVITATION)
+        show_text(self.words[0], INVITATION)
 
     def chosen(self) -> Choice:
         """What the controls say."""
@@ -146,7 +146,7 @@ class MemoryBuilder(View):
         self.follow.cover(filling.geometry.pools * filling.geometry.clusters)
         self.progress.max, self.progress.value = filling.stream.steps, 0
         for line in self.words:
-            said_in(line, "")
+            show_text(line, "")
 
     def _parts(self, filling: Filling):
         """Fill and show in turn, until it is done or stopped."""
@@ -194,15 +194,15 @@ class MemoryBuilder(View):
         ):
             for panel in panels:
                 panel.move(history, state, followed)
-            said_in(
+            show_text(
                 line,
                 f"{name[:1].upper()}{name[1:]}, step {state.step:,} of {history.steps:,}: {history.happened(state)}",
             )
             stories.append(f"{name}: {state.counts[0]:,} of {max(state.counts.sum(), 1):,}")
         if followed is None:
-            said_in(self.story, f"Members from the first task: {', '.join(stories)}.")
+            show_text(self.story, f"Members from the first task: {', '.join(stories)}.")
         else:
-            said_in(self.story, self.histories[0].story(followed, states[0]))
+            show_text(self.story, self.histories[0].story(followed, states[0]))
 
     def still(self):
         if not self.histories:
@@ -256,7 +256,7 @@ def _controls(choice: Choice) -> dict[str, ipywidgets.Widget]:
     return {
         "dataset": labelled(drop, "Dataset", "195px", options=datasets, value=choice.dataset),
         "split": labelled(drop, "Tasks by", "165px", options=splits, value=choice.split),
-        "experiment": labelled(drop, "Stream", "155px", options=list(STREAMS), value=choice.experiment),
+        "experiment": labelled(drop, "Stream", "155px", options=list(EXPERIMENTS), value=choice.experiment),
         "epochs": labelled(whole, "Epochs", "105px", "Epochs a task", value=choice.epochs, **limits),
         "sampling_rate": labelled(
             ipywidgets.BoundedFloatText,

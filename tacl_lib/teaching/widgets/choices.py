@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from tacl_lib.core.memory import POLICIES
-from tacl_lib.core.streams import STREAMS, Stream
-from tacl_lib.core.tasks import SPLITS, Tasks, make_tasks
+from tacl_lib.core.streams import Stream
+from tacl_lib.core.tasks import Tasks, make_tasks
 from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.names import EXPERIMENTS, SPLITS
 from tacl_lib.teaching.widgets.filling import Filling
 
 #: What the policies do, in a few words; one that a user has added goes by its name.
@@ -35,7 +36,7 @@ class Choice:
 
     def __post_init__(self):
         names = [("dataset", self.dataset, available()), ("split", self.split, SPLITS)]
-        names += [("experiment", self.experiment, STREAMS)]
+        names += [("experiment", self.experiment, EXPERIMENTS)]
         names += [("memory policy", policy, POLICIES) for policy in self.policies]
         for kind, name, valid in names:
             if name not in valid:

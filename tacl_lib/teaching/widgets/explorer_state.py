@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from tacl_lib.core import metrics
-from tacl_lib.core.record import Record
 from tacl_lib.paper.published import published
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS, mean_and_spread, mixing_spans, task_changes
 from tacl_lib.runs.profiles import METHODS, PROFILES
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import REFERENCE, ROOT, Store
+from tacl_lib.training.record import Record
 
 RESULTS = ROOT / "results"  #: the user's own runs
 AT_PAPER = "the paper's settings"

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from tacl_lib.core.memory import Arrivals, EventLog, Geometry, sample_memory
-from tacl_lib.core.memory.events import EventRecorder
+from tacl_lib.core.memory import Arrivals, Geometry, sample_memory
 from tacl_lib.core.streams import Batch, Stream
 from tacl_lib.errors import TaclError
+from tacl_lib.training.events import EventLog, EventRecorder
 
 
 class Filling:
@@ -58,7 +58,7 @@ class Filling:
     def _remember(self, batch: Batch) -> None:
         chosen = self._arrivals.choose(self.steps, batch.x, batch.y)
         for memory, recorder in zip(self._memories, self._recorders, strict=True):
-            placement = memory.add((chosen.x, chosen.y), chosen.pool, chosen.uniform)
+            placement = memory.add(chosen.item, chosen.pool, chosen.uniform)
             recorder.note(self.steps, placement, chosen.position, batch.task, batch.row)
 
     def logs(self, run: int = 0) -> list[EventLog]:

@@ -7,12 +7,11 @@ import numpy as np
 import torch
 from sklearn.decomposition import PCA
 
-from tacl_lib.core.memory import EventLog
-from tacl_lib.core.memory.events import EMPTY
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.errors import TaclError
 from tacl_lib.report.figures.timeline import oldest_task
 from tacl_lib.teaching.widgets import words
+from tacl_lib.training.events import EMPTY, EventLog
 
 MOMENTS = 360  #: over a whole run, for what is drawn against time
 FITTED = 2000  #: samples that the map's axes are fitted on

@@ -1,10 +1,8 @@
 """The memory player: what a memory held at each step of a run, in four views that speak of the same clusters."""
 
-from tacl_lib.core.memory import EventLog
-from tacl_lib.core.record import Record
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.teaching.widgets import sources
-from tacl_lib.teaching.widgets.base import TaskLook, View, caption, row, said_in, task_looks
+from tacl_lib.teaching.widgets.base import TaskLook, View, caption, row, show_text, task_looks
 from tacl_lib.teaching.widgets.board import assembled, key, listen
 from tacl_lib.teaching.widgets.history import MemoryHistory
 from tacl_lib.teaching.widgets.map_panel import MapPanel
@@ -12,6 +10,8 @@ from tacl_lib.teaching.widgets.panels import ClusterPanel, Panel
 from tacl_lib.teaching.widgets.playback import Follow, Playback
 from tacl_lib.teaching.widgets.stills import empty_still, player_still
 from tacl_lib.teaching.widgets.time_panels import SharePanel, TimelinePanel
+from tacl_lib.training.events import EventLog
+from tacl_lib.training.record import Record
 
 HEIGHT = 480
 START = (
@@ -86,9 +86,9 @@ class MemoryPlayer(View):
         followed = self.follow.value
         for panel in self.panels:
             panel.move(self.history, state, followed)
-        said_in(self.words, self.history.sentence(state))
+        show_text(self.words, self.history.sentence(state))
         hint = HINT if self.playback.value else START
-        said_in(self.story, hint if followed is None else self.history.story(followed, state))
+        show_text(self.story, hint if followed is None else self.history.story(followed, state))
 
     def still(self):
         if self.history is None:

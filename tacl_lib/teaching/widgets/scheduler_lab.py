@@ -6,7 +6,7 @@ import ipywidgets
 import numpy as np
 
 from tacl_lib.report.figures.picture import Picture
-from tacl_lib.teaching.widgets.base import INK, Stage, View, button, caption, labelled, row, said_in
+from tacl_lib.teaching.widgets.base import INK, Stage, View, button, caption, labelled, row, show_text
 from tacl_lib.teaching.widgets.scheduler_figure import draw, empty_figure, still
 from tacl_lib.teaching.widgets.scheduler_state import STEPS, Constants, Curve, answer
 
@@ -153,7 +153,7 @@ class SchedulerLab(View):
         self.tell("These are the values of the paper's appendix.")
 
     def _stepped(self, change) -> None:
-        said_in(self.words, self.answer.sentence(change.new))
+        show_text(self.words, self.answer.sentence(change.new))
         with self.figure.batch_update():
             self.figure.layout.shapes[0].update(x0=change.new, x1=change.new)
 
@@ -164,8 +164,8 @@ class SchedulerLab(View):
     def _answer(self) -> None:
         curve = self.curve
         self.answer = answer(curve.losses(), self.constants)
-        said_in(self.summary, self.answer.summary())
-        said_in(self.words, self.answer.sentence(self.step.value))
+        show_text(self.summary, self.answer.summary())
+        show_text(self.words, self.answer.sentence(self.step.value))
         self._quiet = True
         try:
             heights = np.array(curve.points) + curve.rise(PLACES)

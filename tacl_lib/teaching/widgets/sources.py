@@ -2,8 +2,6 @@
 
 import torch
 
-from tacl_lib.core.memory import EventLog
-from tacl_lib.core.record import Record
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks, make_tasks
 from tacl_lib.data import load
@@ -12,6 +10,8 @@ from tacl_lib.runs.running import tasks_of
 from tacl_lib.runs.spec import spec_from
 from tacl_lib.teaching.widgets.filling import Filling
 from tacl_lib.teaching.widgets.history import MemoryHistory
+from tacl_lib.training.events import EventLog
+from tacl_lib.training.record import Record
 
 DEMO = "demo"
 

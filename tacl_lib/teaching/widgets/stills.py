@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from tacl_lib.core.memory.events import EMPTY
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
 from tacl_lib.report.figures.timeline import task_key
@@ -17,6 +16,7 @@ from tacl_lib.teaching.widgets.history import MemoryHistory, MemoryState
 from tacl_lib.teaching.widgets.map_panel import map_state
 from tacl_lib.teaching.widgets.panels import FOLLOWED, NOW, cluster_picture
 from tacl_lib.teaching.widgets.time_panels import share_labels
+from tacl_lib.training.events import EMPTY
 
 
 def empty_still(sentence: str) -> Picture:

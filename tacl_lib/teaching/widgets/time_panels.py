@@ -3,9 +3,9 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from tacl_lib.core.memory.events import EMPTY
 from tacl_lib.report.figures import style
 from tacl_lib.teaching.widgets.panels import FOLLOWED, NOW, QUIET, Panel, colour_scale
+from tacl_lib.training.events import EMPTY
 
 UNKNOWN = "#f1f1f1"  #: what was not reached yet
 

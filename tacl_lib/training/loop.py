@@ -13,22 +13,22 @@ import pandas as pd
 import torch
 from tqdm.auto import tqdm
 
-from tacl_lib.core.checkpoint import Checkpoint, StopSignals
 from tacl_lib.core.learners import Learner, TaskAwareLearner
-from tacl_lib.core.memory.events import EMPTY, EventRecorder
 from tacl_lib.core.randomness import generator, stacked
-from tacl_lib.core.record import Record, circumstances, commit
 from tacl_lib.core.streams import Epoch, Stream
 from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.training.checkpoint import Checkpoint, StopSignals
+from tacl_lib.training.events import EMPTY, EventRecorder
+from tacl_lib.training.record import Record, circumstances, commit
 
-TESTED = ("seen", "all")
+TESTS = ("seen", "all")
 
 
 def train(
     learner: Learner,
     stream: Stream,
     *,
-    tested: str = "seen",
+    test_on: str = "seen",
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 180,
     progress: bool = True,
@@ -37,13 +37,13 @@ def train(
 ) -> list[Record]:
     """Train a learner on a stream and return one record per run.
 
-    tested: after each epoch test on the tasks ``"seen"`` so far, or on ``"all"``.
+    test_on: after each epoch, the tasks ``"seen"`` so far or ``"all"``.
     checkpoint: a file; a training that was stopped or killed goes on from it and ends with the same record.
     info: anything that the records should carry, e.g. the settings.
     deliver: is given the records before the checkpoint is removed, so that neither is ever lost.
     """
-    if tested not in TESTED:
-        raise unknown_name("tested", tested, TESTED)
+    if test_on not in TESTS:
+        raise unknown_name("test_on", test_on, TESTS)
     if isinstance(learner, TaskAwareLearner) and stream.experiment != "disjoint":
         raise TaclError(
             f"{learner.name} must be told when a task ends, and a {stream.experiment} stream has no such moment; "
@@ -51,7 +51,7 @@ def train(
         )
     info = info or {}
     commit()  # remembered: records name the code that ran, not what is committed meanwhile
-    training = _Training(learner, stream, tested)
+    training = _Training(learner, stream, test_on)
     file = Checkpoint(checkpoint, checkpoint_seconds, training.fingerprint(info))
     state = file.load(learner.network.device)
     if state is not None:
@@ -117,7 +117,7 @@ def _of_one_kind(one: object, other: object) -> bool:
 class _Training:
     """The state of a training between two steps: all that a checkpoint must hold."""
 
-    def __init__(self, learner: Learner, stream: Stream, tested: str):
+    def __init__(self, learner: Learner, stream: Stream, test_on: str):
         tasks, network = stream.tasks, learner.network
         if network.seeds != tasks.seeds:
             raise TaclError(f"the network has the seeds {network.seeds}, the tasks {tasks.seeds}; use the same.")
@@ -126,7 +126,7 @@ class _Training:
                 f"the network maps {network.features} features to {network.classes} classes, but the tasks have "
                 f"{tasks.features} and {tasks.classes}."
             )
-        self.learner, self.stream, self.tested = learner, stream, tested
+        self.learner, self.stream, self.test_on = learner, stream, test_on
         runs, epochs = network.runs, len(stream.epochs)
         longest = max(epoch.steps for epoch in stream.epochs)
         self.epoch, self.step, self.seconds = 0, 0, 0.0
@@ -200,7 +200,7 @@ class _Training:
     def _end_epoch(self, epoch: Epoch) -> None:
         number, fine = epoch.number, self.diverged_at < 0
         tasks, network = self.stream.tasks, self.learner.network
-        for task in range(tasks.count) if self.tested == "all" else epoch.seen:
+        for task in range(tasks.count) if self.test_on == "all" else epoch.seen:
             of_task = network.accuracy(tasks.inputs(tasks.test, task), tasks.targets(tasks.test, task))
             self.accuracy[fine, number, task] = of_task.cpu().numpy()[fine]
         self.loss[fine, number] = self.losses[:, : self.step].double().mean(1).cpu().numpy()[fine]
@@ -306,5 +306,5 @@ class _Training:
         parts = [self.learner.name, tasks.dataset, tasks.split, self.stream.experiment, tasks.seeds]
         parts += [network.parameter_count, self.stream.batch_size, len(self.stream.epochs), self.stream.steps]
         # The first weights stand for the initialisation; the settings are in the info, if they were given.
-        parts += [hashlib.sha256(network.flat.cpu().numpy().tobytes()).hexdigest(), self.tested, info]
+        parts += [hashlib.sha256(network.flat.cpu().numpy().tobytes()).hexdigest(), self.test_on, info]
         return repr(parts)

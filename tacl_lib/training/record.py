@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 import torch
 
 from tacl_lib import __version__
-from tacl_lib.core.memory import EventLog, Geometry
-from tacl_lib.core.memory.events import EMPTY
+from tacl_lib.core.memory import Geometry
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
+from tacl_lib.training.events import EMPTY, EventLog
 
 _PARQUET = {"compression": "zstd", "write_page_checksum": True}  # a flipped bit is noticed when it is read
 #: A log of 120,000 arrivals takes a third of the room: steps go up one by one, and rows are nearly all different.
@@ -119,7 +119,7 @@ def read_record(path: Path) -> Record:
         if Path(path).exists():
             raise DamagedFile(path, f"there is no result file {_events_path(path)} with its events") from error
         raise TaclError(f"there is no result file {path}; run it again.") from error
-    except ODD as error:
+    except READING_ERRORS as error:
         raise _what_is_wrong(path, error) from error
 
 
@@ -128,7 +128,7 @@ def read_about(path: Path) -> tuple[int, dict]:
     try:
         about = _about(path, pq.read_schema(path))
         return about["seed"], about["info"]
-    except ODD as error:
+    except READING_ERRORS as error:
         raise _what_is_wrong(path, error) from error
 
 
@@ -138,7 +138,16 @@ def carries_digest(path: Path) -> bool:
 
 
 #: What a file can make its readers raise.
-ODD = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+READING_ERRORS = (
+    OSError,
+    pa.ArrowException,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+)
 
 
 def _about(path: Path, schema: pa.Schema) -> dict:
@@ -194,7 +203,7 @@ def circumstances(device: object, **more: object) -> dict:
         | {"python": platform.python_version(), "tacl": __version__},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         # What may change the last bits: see the table in the README.
-        "cpu": _cpu(),
+        "cpu": cpu(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "blas": "MKL" if torch.backends.mkl.is_available() else "another",
         "device": str(device),
@@ -204,7 +213,7 @@ def circumstances(device: object, **more: object) -> dict:
 
 
 @cache
-def _cpu() -> str:
+def cpu() -> str:
     """The model of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

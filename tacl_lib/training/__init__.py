@@ -1,0 +1,12 @@
+"""From a learner and a stream to records: the loop, what it writes down, and what survives when it is stopped.
+
+In: a learner of `core` with its networks, and a stream. Out: a `Record` of each run, and the log of its memory. Only
+here is a true task known to somebody who looks at a memory: the stream says it, and the log keeps it for pictures.
+May import: data, core.
+"""
+
+from tacl_lib.training.events import EventLog
+from tacl_lib.training.loop import train
+from tacl_lib.training.record import Record, read_record
+
+__all__ = ["EventLog", "Record", "read_record", "train"]
