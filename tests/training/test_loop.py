@@ -25,7 +25,7 @@ def test_every_learner_is_tested_here():
 @pytest.mark.parametrize(("experiment", "tested"), [("disjoint", "seen"), ("disjoint", "all"), ("continuous", "seen")])
 @pytest.mark.parametrize("name", ["ta_agem", "sgd_lr_adapt", "ta_ogd"])
 def test_record_tells_what_happened(name, experiment, tested):
-    """Every column against what a spy saw, and accuracy computed anew from the weights that were tested."""
+    """Every column against what a spy saw, and accuracy recomputed from the weights that were tested."""
     learner, stream = make(name, experiment=experiment)
     said, at_tests, original = watch(learner), [], learner.network.accuracy
     tasks, plan = stream.tasks, stream.epochs

@@ -117,7 +117,7 @@ def test_killed_at_random_and_resumed(name, start, tmp_path):
 
 
 def test_what_a_kill_in_the_middle_of_a_save_leaves_is_swept_up(start, tmp_path):
-    """Else every kill would leave a hidden file as large as a checkpoint, for ever."""
+    """Else every kill would leave a hidden file as large as a checkpoint, forever."""
     process = start(tmp_path, "sgd", 0.0, 7, signal.SIGKILL)
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
