@@ -4,6 +4,7 @@ import time
 
 import pytest
 import torch
+from small_learners import OF_THE_KIT
 from small_runs import PLAIN, SEEDS, TINY
 
 from tacl_lib.core.learners import LEARNERS
@@ -22,7 +23,7 @@ def short(monkeypatch):
     monkeypatch.setattr(cluster, "_cores", lambda: 4)
 
 
-@pytest.mark.parametrize("name", sorted(n for n, kind in LEARNERS.items() if kind.__module__.startswith("tacl_lib.")))
+@pytest.mark.parametrize("name", OF_THE_KIT)
 def test_a_step_of_every_learner_can_be_timed(name):
     job = Job(PROFILES["smoke"].spec("digits", "class", "disjoint", name), SEEDS)
     assert 0 < forecast.seconds_of_a_step(job, CPU) < 10

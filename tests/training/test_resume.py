@@ -17,20 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_training import (
-    SMALL,
-    STOPPED,
-    contents,
-    fill,
-    make,
-    on_step,
-    one_sentence,
-    parts_in,
-    quiet,
-    saved,
-    send_before,
-    watch,
-)
+from sentences import one_sentence
+from small_learners import SMALL
+from small_training import STOPPED, contents, fill, make, on_step, parts_in, quiet, saved, send_before, watch
 
 from tacl_lib.errors import TaclError
 from tacl_lib.training.checkpoint import Checkpoint, sealed, unsealed
