@@ -36,7 +36,7 @@ setup: ## create .venv, install the kit and check it (the others do this by them
 setup-test:
 	@tools/setup $(VENV) test,browser,instructor
 
-repair: ## install all packages anew, where something is broken
+repair: ## reinstall all packages, where something is broken
 	@tools/setup $(VENV) none repair
 
 lab: ## open your own copies of the notebooks in JupyterLab (in my_notebooks; ARGS="--no-browser" and the like)

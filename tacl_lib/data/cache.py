@@ -165,7 +165,7 @@ def writing(name: str) -> Iterator[Slot]:
         raise _unwritable(error) from error
     try:
         with FileLock(folder() / f"{name}.lock"):
-            # whoever left a .part folder behind was killed: nobody else can be in here
+            # a .part folder was left by a process that was killed: nobody else can be in here
             shutil.rmtree(slot.work, ignore_errors=True)
             slot.work.mkdir()
             try:

@@ -14,7 +14,7 @@ SHA256 = "68aea062d35a127749050fa0e52dca09d6569ac08092c925610e0954e172dde2"
 
 
 def digits() -> Dataset:
-    """1,541 + 256 pictures `[8, 8, 1]`, levels 0..16 scaled to 0..255; every seventh is a test picture."""
+    """1,541 + 256 images `[8, 8, 1]`, levels 0..16 scaled to 0..255; every seventh is a test image."""
     rows = _rows()
     if hashlib.sha256(rows.tobytes()).hexdigest() != SHA256:
         raise TaclError("the digits inside scikit-learn are not the known ones; install scikit-learn again.")
@@ -23,14 +23,14 @@ def digits() -> Dataset:
     train, test = splits.every_seventh(scaled, rows[:, 64])
     told = {
         "source": "inside the scikit-learn package",
-        "verified": "sha256 of the pictures and labels",
-        "note": "8 × 8 pixels, grey levels 0..16 scaled to 0..255; pictures 6, 13, 20, … are the test part",
+        "verified": "sha256 of the images and labels",
+        "note": "8 × 8 pixels, grey levels 0..16 scaled to 0..255; images 6, 13, 20, … are the test part",
     }
     return checked(Dataset("digits", *train, *test, **told), "digits")
 
 
 def _rows() -> np.ndarray:
-    """64 grey levels and the label of each picture: uint8 `[1797, 65]`."""
+    """64 grey levels and the label of each image: uint8 `[1797, 65]`."""
     # importing scikit-learn takes seconds and reading its table takes none, so the table is read directly
     package = find_spec("sklearn")
     table = Path(package.origin).parent / "datasets/data/digits.csv.gz" if package else Path()

@@ -114,7 +114,7 @@ def read_cifar_batch(data: bytes, what: object) -> tuple[np.ndarray, np.ndarray]
             raise TaclError(f"{what} is not a CIFAR-10 batch: data are {flat.dtype} {flat.shape}.")
         if labels.min() < 0 or labels.max() > 255:
             raise TaclError(f"{what} holds labels that are no classes.")
-        # the file keeps a picture as three planes, red, green, blue
+        # the file stores an image as three planes, red, green, blue
         images = flat.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         return np.ascontiguousarray(images), labels.astype(np.uint8)
 
@@ -154,7 +154,7 @@ class _ArraysOnly(pickle.Unpickler):
 
 
 def read_sprite(data: bytes, what: object, side: int = 32) -> np.ndarray:
-    """A PNG whose row i is picture i, its pixels in a line: uint8 `[N, side, side, 3]`."""
+    """A PNG whose row i is image i, its pixels in a line: uint8 `[N, side, side, 3]`."""
     with reading(what), Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
         if 3 * picture.width * picture.height > LARGEST:  # the header's word, before anything is unpacked
             raise _too_large(what)

@@ -90,7 +90,7 @@ def _idx(spec: Spec, contents: list[bytes], where: Path) -> Found:
         *train,
         *test,
         verified=f"{spec.train:,} + {spec.test:,} images, the count of each class (no checksum is published)",
-        note=f"{removed:,} exact duplicates removed; a picture of both parts stays in the test part",
+        note=f"{removed:,} exact duplicates removed; an image of both parts stays in the test part",
     )
 
 

@@ -32,7 +32,7 @@ def load(name: str, folder: str | os.PathLike | None = None, progress: bool = Tr
 
     `folder` (or the environment variable `TACL_DATA`) may hold its files in any usual form; they are
     preferred to all other sources and left as they are. notMNIST's small set is the exception: it comes
-    last. What was found is kept in the cache; to have a dataset looked for anew, delete its file there.
+    last. What was found is kept in the cache; to search for a dataset again, delete its file there.
     """
     if name in _own:
         return checked(_own[name](), name, classes=None)

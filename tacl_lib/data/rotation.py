@@ -28,7 +28,7 @@ def rotate(
     # One row per pixel and one column per image: a gather then copies whole rows (measured 10× faster).
     pixels = np.ascontiguousarray(images.transpose(1, 2, 3, 0)).reshape(height * width, channels * count)
     total = np.zeros((height * width, channels * count), np.uint32)
-    outside = np.full(height * width, _ONE, np.uint32)  # the weight of what is not in the picture
+    outside = np.full(height * width, _ONE, np.uint32)  # the weight of what is not in the image
     for source, weight in _neighbours(height, width, degrees, interpolation):
         total += pixels[source] * weight[:, None]
         outside -= weight

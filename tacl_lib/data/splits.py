@@ -11,8 +11,8 @@ def first_of_each(images: np.ndarray) -> np.ndarray:
     """Ascending indices of the first copy of each distinct image. Labels do not count: an image that
     stands under two letters stays under the first, since it must not be in both train and test."""
     seen: dict[bytes, int] = {}
-    for index, picture in enumerate(images):
-        seen.setdefault(_digest(picture), index)
+    for index, image in enumerate(images):
+        seen.setdefault(_digest(image), index)
     return np.fromiter(seen.values(), np.int64)
 
 
@@ -47,5 +47,5 @@ def every_seventh(images: np.ndarray, labels: np.ndarray) -> tuple[Part, Part]:
     return (images[~test], labels[~test]), (images[test], labels[test])
 
 
-def _digest(picture: np.ndarray) -> bytes:
-    return hashlib.sha256(picture.tobytes()).digest()
+def _digest(image: np.ndarray) -> bytes:
+    return hashlib.sha256(image.tobytes()).digest()

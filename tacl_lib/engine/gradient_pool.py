@@ -26,7 +26,7 @@ from tacl_lib.engine.layers import Layers, cross_entropy, one_hot
 #: reach 1e-4 (the bound is √RIDGE / 2). A smaller ridge gains nothing there: the coefficients of near copies grow
 #: until their float32 rounding is larger than what the ridge leaves, and the updates of the inverse lose their footing.
 RIDGE = 1e-6
-#: After so many replacements the inverse is made anew, so that rounding does not add up.
+#: After so many replacements the inverse is recomputed, so that rounding does not add up.
 RENEWAL = 64
 
 
@@ -84,7 +84,7 @@ class GradientPool:
         self.owed = torch.zeros(runs, capacity, device=device)
         self._run = torch.arange(runs, device=device)
         self._settled = True  # nothing is owed
-        self._replaced = 0  # members since the inverse was made anew
+        self._replaced = 0  # members since the inverse was recomputed
         self._invert()
 
     def loss_gradient(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, "PooledGradient"]:
@@ -118,7 +118,7 @@ class GradientPool:
         return torch.where(diagonal > 0, diagonal, 1.0).rsqrt()
 
     def _invert(self) -> None:
-        """Make the inverse anew from the Gram matrix."""
+        """Recompute the inverse from the Gram matrix."""
         scale = self._scale()
         matrix = self.gram * scale.unsqueeze(2) * scale.unsqueeze(1)
         matrix.diagonal(dim1=1, dim2=2).fill_(1 + self.ridge)

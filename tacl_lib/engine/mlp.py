@@ -1,7 +1,7 @@
 """The multi-layer perceptron of the paper, R at once, behind the interface of `tacl_lib.core.network`.
 
 Whatever a learner asks is answered in the fastest way that is exact. Some changes of weights are only *owed* meanwhile
-(see the pools), but nobody can notice: whoever looks at the weights, or tests the networks, finds them paid.
+(see the pools), but nobody can notice: they are paid before anyone looks at the weights or tests the networks.
 """
 
 from collections.abc import Sequence

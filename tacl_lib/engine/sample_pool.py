@@ -23,7 +23,7 @@ from tacl_lib.engine.gradients import Gradient, formed, of_runs, terms
 from tacl_lib.engine.layers import Layers, cross_entropy
 from tacl_lib.engine.pair import Factor
 
-#: After so many steps what comes out of the layer is computed anew, so that rounding does not add up.
+#: After so many steps the outputs of the layer are recomputed, so that rounding does not add up.
 RENEWAL = 1000
 
 
@@ -38,7 +38,7 @@ class SamplePool:
         self.owed = x.new_zeros(runs, capacity, width)  #: d of every sample
         self.out = x.new_empty(runs, capacity, width)  #: h
         self.rows = Rows(runs, x.device)
-        self._steps = 0  # since ``out`` was computed anew
+        self._steps = 0  # since ``out`` was recomputed
         self._renew()
         samples.watchers.append(self)
 
@@ -120,7 +120,7 @@ class SamplePool:
         self._stale = True
 
     def settle(self) -> None:
-        """Pay everything that is owed, and compute anew what was only kept up to date."""
+        """Pay everything that is owed, and recompute what was only kept up to date."""
         if self._settled and not self._stale:
             return
         self.layers.weights[0].baddbmm_(self.x.mT, self.owed)

@@ -97,7 +97,7 @@ def _local(security: Security) -> SpecCluster:
             workers=specs,
             scheduler={"cls": Scheduler, "options": scheduler},
             security=security,
-            silence_logs="CRITICAL",  # a worker that is killed is no news: its job is done by another one
+            silence_logs="CRITICAL",  # a killed worker needs no message: another one takes over its job
         )
     except RuntimeError as error:
         raise TaclError("the workers could not be started, perhaps for want of memory; try again.") from error

@@ -63,7 +63,7 @@ def _alone(job: Job, store: Store) -> Iterator[None]:
                 f"the folder {store.folder} cannot be written to ({error.strerror}); choose another one."
             ) from error
         yield
-    if not store.missing(job.spec, job.seeds):  # whoever still waits for these locks will find the runs stored
+    if not store.missing(job.spec, job.seeds):  # others who wait for these locks will find the runs stored
         for path in paths:
             with suppress(OSError):
                 path.unlink()
@@ -71,7 +71,7 @@ def _alone(job: Job, store: Store) -> Iterator[None]:
 
 @contextmanager
 def _held(lock: FileLock, job: Job) -> Iterator[None]:
-    """A lock; that somebody else has it is said."""
+    """A lock; if somebody else holds it, a line says so."""
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -40,7 +40,7 @@ class Forecast(NamedTuple):
         if not self.kinds:
             return "left: nothing"
         here = f", {self._hours(self.hours / self.workers)} with {self.workers} side by side" * (self.workers > 1)
-        again = f"; to make the reference runs (○) anew as well, {self._hours(self.again)} more" * (self.again > 0)
+        again = f"; to repeat the reference runs (○) as well, {self._hours(self.again)} more" * (self.again > 0)
         return (
             f"left: about {self._hours(self.hours)} of one core{here}{again}\n"
             f"measured just now: a few steps of each kind of run ({self.kinds}: method, inputs, classes), "

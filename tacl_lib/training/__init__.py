@@ -1,7 +1,7 @@
 """From a learner and a stream to records: the loop, what it writes down, and what survives when it is stopped.
 
 In: a learner of `core` with its networks, and a stream. Out: a `Record` of each run, and the log of its memory. Only
-here is a true task known to somebody who looks at a memory: the stream says it, and the log keeps it for pictures.
+here do true tasks meet a memory: the stream knows them, and the log keeps them for figures.
 May import: data, core.
 """
 

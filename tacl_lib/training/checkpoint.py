@@ -72,7 +72,7 @@ class Checkpoint:
         return state
 
     def set_aside(self, error: Exception) -> None:
-        """What the file holds is of no use: keep it under another name, and say why the run begins anew."""
+        """What the file holds is of no use: keep it under another name, and say why the run starts over."""
         aside = self.path.with_suffix(".damaged")
         self.path.replace(aside)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -256,7 +256,7 @@ def _digests(folder: Path) -> dict[str, str]:
     try:
         return dict(json.loads(manifest.read_text(encoding="utf-8"))) if manifest.exists() else {}
     except (ValueError, TypeError) as error:
-        raise TaclError(f"{manifest} is damaged; get it anew from where the project came from.") from error
+        raise TaclError(f"{manifest} is damaged; get a fresh copy of the project.") from error
 
 
 def _events_path(path: Path) -> Path:

@@ -6,15 +6,15 @@ raises here as nowhere on a CPU. What is not seen: wrong numbers, and the kernel
 
 import pytest
 import torch
+from small_learners import OF_THE_KIT
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 
-from tacl_lib.core.learners import LEARNERS, Learner, Step, TaskAwareLearner, make_learner
+from tacl_lib.core.learners import Learner, Step, TaskAwareLearner, make_learner
 from tacl_lib.core.memory import POLICIES
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.training.events import EventRecorder
 
 SIZES, RUNS, BATCH = (12, 8, 7, 4), 2, 5
-KIT = sorted(name for name, kind in LEARNERS.items() if kind.__module__.startswith("tacl_lib."))
 #: memories that are full, and replace members, within the steps below
 SMALL = {"ta_agem": {"clusters": 2, "cluster_size": 1}, "ta_ogd": {"clusters": 2, "cluster_size": 1}}
 SMALL |= {"bgd": {"passes": 2}}
@@ -65,7 +65,7 @@ def check(learner, *steps):
 
 
 @pytest.mark.usefixtures("fake")
-@pytest.mark.parametrize("name", KIT)
+@pytest.mark.parametrize("name", OF_THE_KIT)
 def test_every_learner_stays_on_the_device(name):
     learner = make_learner(name, network(), **SMALL.get(name, {}))
     x, y = batch()

@@ -11,6 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import models
 from oracles import walks as oracle
+from sentences import message_of
+from small_learners import OF_THE_KIT, SMALL
 
 from tacl_lib.core.learners import (
     LEARNERS,
@@ -35,16 +37,6 @@ SIZES = (12, 8, 7, 4)
 SEEDS = (3, 14, 15)
 RUNS, BATCH, STEPS = len(SEEDS), 5, 60
 
-#: small settings of every learner; a new learner of the kit must be added here
-SMALL = {
-    "sgd": {"rate": 0.1},
-    "sgd_lr_adapt": {"rate": 0.1},
-    "agem": {"rate": 0.1, "samples_per_task": 6, "reference_batch": 4},
-    "ta_agem": {"rate": 0.1, "clusters": 3, "cluster_size": 2, "reference_batch": 4},
-    "ogd": {"rate": 0.1, "samples_per_task": 4},
-    "ta_ogd": {"rate": 0.1, "clusters": 4, "cluster_size": 3},
-    "bgd": {"passes": 3, "std_init": 0.1},
-}
 #: every learner, and once more those that keep a pool of samples where the reference batch is large enough for it
 VARIANTS = [*((name, {}) for name in SMALL), *((name, {"reference_batch": 6}) for name in ("agem", "ta_agem"))]
 
@@ -138,20 +130,8 @@ def check(path, steps, runs):
         np.testing.assert_allclose(rates, expected.lrs, rtol=1e-7)  # OGD reports a fixed rate as float32
 
 
-def says(call, *words):
-    """The call must raise a TaclError of one sentence that holds these words."""
-    with pytest.raises(TaclError) as caught:
-        call()
-    message = str(caught.value)
-    assert message.endswith(".")
-    assert "\n" not in message
-    assert ". " not in message
-    for word in words:
-        assert str(word) in message
-
-
 def test_every_learner_of_the_kit_is_tested_here():
-    assert {name for name, kind in LEARNERS.items() if kind.__module__.startswith("tacl_lib.")} == set(SMALL)
+    assert set(OF_THE_KIT) == set(SMALL)
 
 
 # ---- against the oracles
@@ -707,8 +687,8 @@ def test_a_state_with_a_pool_is_refused_without_one(name):
         drive(learner, stream(15))
     assert pooled.network._pool is not None
     assert plain.network._pool is None
-    says(lambda: plain.load_state(pooled.state()), "another reference batch", "start from the beginning")
-    says(lambda: make(name, reference_batch=6).load_state(plain.state()), "another reference batch")
+    message_of(lambda: plain.load_state(pooled.state()), "another reference batch", "start from the beginning")
+    message_of(lambda: make(name, reference_batch=6).load_state(plain.state()), "another reference batch")
 
 
 @pytest.mark.parametrize(("name", "changes"), VARIANTS)
@@ -742,12 +722,12 @@ def test_a_resumed_learner_keeps_its_random_numbers_past_a_block(name):
 
 
 def test_an_unknown_learner_lists_the_known_ones():
-    says(lambda: make_learner("adam", network()), "unknown learner 'adam'", *SMALL)
+    message_of(lambda: make_learner("adam", network()), "unknown learner 'adam'", *SMALL)
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_an_unknown_setting_lists_the_known_ones(name):
-    says(lambda: make(name, learning_speed=1.0), f"setting of {name}", "'learning_speed'", *settings_of(name))
+    message_of(lambda: make(name, learning_speed=1.0), f"setting of {name}", "'learning_speed'", *settings_of(name))
     assert set(SMALL[name]) <= set(settings_of(name))
 
 
@@ -755,7 +735,7 @@ def test_an_unknown_setting_lists_the_known_ones(name):
 @pytest.mark.parametrize("value", [0, -0.1, math.nan])
 def test_a_rate_must_be_positive(name, value):
     setting = "eta" if name.startswith("bgd") else "rate"
-    says(lambda: make(name, **{setting: value}), "greater than 0", value)
+    message_of(lambda: make(name, **{setting: value}), "greater than 0", value)
 
 
 @pytest.mark.parametrize(
@@ -796,11 +776,11 @@ def test_a_rate_must_be_positive(name, value):
     ids=lambda value: str(value) if isinstance(value, dict | str) else "",
 )
 def test_silly_settings_are_refused(name, settings, words):
-    says(lambda: make(name, **settings), *words)
+    message_of(lambda: make(name, **settings), *words)
 
 
 def test_agem_has_no_reference_before_a_task_has_ended():
-    says(lambda: make("agem").draw_reference(), "end_task")
+    message_of(lambda: make("agem").draw_reference(), "end_task")
 
 
 def prepared(name):
@@ -813,7 +793,7 @@ def prepared(name):
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("shape", [(RUNS, BATCH, 11), (RUNS, BATCH), (2, BATCH, 12)], ids=str)
 def test_samples_of_a_wrong_shape_are_refused(name, shape):
-    says(lambda: prepared(name).step(torch.zeros(shape), torch.zeros(RUNS, BATCH, dtype=torch.int64)), "samples")
+    message_of(lambda: prepared(name).step(torch.zeros(shape), torch.zeros(RUNS, BATCH, dtype=torch.int64)), "samples")
 
 
 @pytest.mark.parametrize(("name", "changes"), VARIANTS)
@@ -821,14 +801,14 @@ def test_samples_of_another_type_are_refused(name, changes):
     x, y = stream(1)[0]
     learner = make(name, **changes)
     drive(learner, stream(8))
-    says(lambda: learner.step(x.double(), y), "samples must be torch.float32", "torch.float64", "x.float()")
+    message_of(lambda: learner.step(x.double(), y), "samples must be torch.float32", "torch.float64", "x.float()")
 
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("shape", [(RUNS, BATCH - 1), (1, BATCH), (BATCH,)], ids=str)
 def test_labels_of_a_wrong_shape_are_refused(name, shape):
     x, _ = stream(1)[0]
-    says(lambda: prepared(name).step(x, torch.zeros(shape, dtype=torch.int64)), "labels")
+    message_of(lambda: prepared(name).step(x, torch.zeros(shape, dtype=torch.int64)), "labels")
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -837,16 +817,16 @@ def test_labels_out_of_range_are_refused(name, label):
     x, y = stream(1)[0]
     y = y.clone()
     y[1, 3] = label
-    says(lambda: prepared(name).step(x, y), "labels", "0 to 3", label)
+    message_of(lambda: prepared(name).step(x, y), "labels", "0 to 3", label)
 
 
 @pytest.mark.parametrize("name", ["agem", "ogd"])
 def test_the_end_of_a_task_refuses_bad_samples_at_once(name):
     """Not at the next step, when nobody knows any more where they came from."""
     x, y = stream(1)[0]
-    says(lambda: prepared(name).end_task(x[:, :, :11], y), "samples")
-    says(lambda: prepared(name).end_task(x, y[:, :2]), "labels")
-    says(lambda: prepared(name).end_task(x, y + 4), "labels")
+    message_of(lambda: prepared(name).end_task(x[:, :, :11], y), "samples")
+    message_of(lambda: prepared(name).end_task(x, y[:, :2]), "labels")
+    message_of(lambda: prepared(name).end_task(x, y + 4), "labels")
 
 
 def test_a_learner_without_step_or_name_says_so():
@@ -854,9 +834,9 @@ def test_a_learner_without_step_or_name_says_so():
         pass
 
     learner = Idle(network())
-    says(lambda: learner.step(None, None), "Idle", "step(x, y)")
-    says(lambda: learner.end_task(None, None), "Idle", "end_task(x, y)")
-    says(lambda: register(Idle), "Idle", "name")
+    message_of(lambda: learner.step(None, None), "Idle", "step(x, y)")
+    message_of(lambda: learner.end_task(None, None), "Idle", "end_task(x, y)")
+    message_of(lambda: register(Idle), "Idle", "name")
 
 
 def test_a_learner_of_the_user_is_found_by_name(monkeypatch):

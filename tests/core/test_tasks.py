@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentences import one_sentence
 from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as torchvision_functional
 
@@ -45,15 +46,6 @@ def arithmetic_dataset():
 
 def task_rows(samples, task):
     return slice(samples.bounds[task], samples.bounds[task + 1])
-
-
-def one_sentence(caught) -> str:
-    """The message of an error that a user reads: one line, one sentence."""
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.endswith(".")
-    assert ". " not in message
-    return message
 
 
 # --- random numbers -------------------------------------------------------------------------------------------

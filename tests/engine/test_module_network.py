@@ -8,9 +8,10 @@ import pytest
 import torch
 from oracles import models
 from oracles import walks as oracle
+from small_learners import OF_THE_KIT, SMALL
 from torch import nn
 
-from tacl_lib.core.learners import LEARNERS, TaskAwareLearner, make_learner
+from tacl_lib.core.learners import TaskAwareLearner, make_learner
 from tacl_lib.core.randomness import generator
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
@@ -21,15 +22,6 @@ from tacl_lib.errors import TaclError
 from tacl_lib.training import train
 
 SIZES, SEEDS, BATCH, STEPS = (12, 8, 7, 4), (3, 14), 5, 50
-SMALL = {
-    "sgd": {"rate": 0.1},
-    "sgd_lr_adapt": {"rate": 0.1},
-    "agem": {"rate": 0.1, "samples_per_task": 6, "reference_batch": 4},
-    "ta_agem": {"rate": 0.1, "clusters": 3, "cluster_size": 2, "reference_batch": 4},
-    "ogd": {"rate": 0.1, "samples_per_task": 4},
-    "ta_ogd": {"rate": 0.1, "clusters": 4, "cluster_size": 3},
-    "bgd": {"passes": 3, "std_init": 0.1},
-}
 
 
 def perceptron():
@@ -69,7 +61,7 @@ def drive(learner, seeds=SEEDS, steps=range(STEPS)):
 
 
 def test_every_learner_of_the_kit_is_tried_here():
-    assert {name for name, kind in LEARNERS.items() if kind.__module__.startswith("tacl_lib.")} == set(SMALL)
+    assert set(OF_THE_KIT) == set(SMALL)
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if name != "bgd"])

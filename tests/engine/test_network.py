@@ -8,12 +8,12 @@ import pytest
 import torch
 from oracles import models
 from scipy.stats import ks_2samp, kstest
+from sentences import message_of
 from torch import nn
 
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import INITIALISATIONS
 from tacl_lib.engine.mlp import Mlp
-from tacl_lib.errors import TaclError
 
 SEEDS = (3, 14, 15)
 SHAPES = [(6, 3), (6, 5, 3), (12, 8, 7, 4), (5, 4, 4, 4, 2)]  # no, one, two (the paper's), three hidden layers
@@ -46,19 +46,6 @@ def batch(sizes, count=7, runs=3, seed=0):
 def network_with_bias(sizes, seeds=SEEDS):
     """The "torch" initialisation: biases are not zero, so that a test sees them."""
     return Mlp(seeds, sizes, "torch")
-
-
-def message_of(call, *words):
-    """The call must raise a TaclError of one sentence that holds these words."""
-    with pytest.raises(TaclError) as caught:
-        call()
-    message = str(caught.value)
-    assert message.endswith(".")
-    assert "\n" not in message
-    assert ". " not in message  # one sentence
-    for word in words:
-        assert str(word) in message
-    return message
 
 
 # ---- forward and gradients

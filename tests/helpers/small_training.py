@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from small_learners import SMALL
 
 from tacl_lib.core.learners import LEARNERS, Step, TaskAwareLearner, make_learner
 from tacl_lib.core.streams import Stream
@@ -18,16 +19,6 @@ from tacl_lib.training import train
 from tacl_lib.training.checkpoint import unsealed
 
 SEEDS = (3, 8, 5)
-#: small settings of every learner, with rates at which they learn something in a few steps
-SMALL = {
-    "sgd": {"rate": 0.1},
-    "sgd_lr_adapt": {"rate": 0.1},
-    "agem": {"rate": 0.1, "samples_per_task": 6, "reference_batch": 4},
-    "ta_agem": {"rate": 0.1, "clusters": 3, "cluster_size": 2, "reference_batch": 4},
-    "ogd": {"rate": 0.1, "samples_per_task": 4},
-    "ta_ogd": {"rate": 0.1, "clusters": 4, "cluster_size": 3},
-    "bgd": {"passes": 2, "std_init": 0.1},
-}
 AGNOSTIC = [name for name in SMALL if not issubclass(LEARNERS[name], TaskAwareLearner)]
 AWARE = [name for name in SMALL if name not in AGNOSTIC]
 STOPPED = ("sgd", "ta_agem", "ta_ogd", "agem", "bgd")
@@ -103,13 +94,6 @@ def watch(learner) -> list[Step]:
 
     learner.step = step
     return said
-
-
-def one_sentence(caught) -> str:
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.endswith(".")
-    return message
 
 
 def parts_in(folder) -> list[str]:

@@ -4,7 +4,8 @@ import signal
 from itertools import count
 
 import pytest
-from small_training import contents, one_sentence, parts_in
+from sentences import one_sentence
+from small_training import contents, parts_in
 
 from tacl_lib.core.learners import LEARNERS
 from tacl_lib.errors import TaclError

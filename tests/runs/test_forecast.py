@@ -4,6 +4,7 @@ import time
 
 import pytest
 import torch
+from small_learners import OF_THE_KIT
 from small_runs import PLAIN, SEEDS, TINY
 
 from tacl_lib.core.learners import LEARNERS
@@ -22,7 +23,7 @@ def short(monkeypatch):
     monkeypatch.setattr(cluster, "_cores", lambda: 4)
 
 
-@pytest.mark.parametrize("name", sorted(n for n, kind in LEARNERS.items() if kind.__module__.startswith("tacl_lib.")))
+@pytest.mark.parametrize("name", OF_THE_KIT)
 def test_a_step_of_every_learner_can_be_timed(name):
     job = Job(PROFILES["smoke"].spec("digits", "class", "disjoint", name), SEEDS)
     assert 0 < forecast.seconds_of_a_step(job, CPU) < 10
@@ -55,7 +56,7 @@ def test_each_kind_is_timed_once_and_what_is_done_not_at_all(monkeypatch):
     assert found.kinds == len(timed) == 7 * 2 * 2 + 5  # methods, inputs and classes; the study's five others
     assert found.workers == 4
     assert "left: about" in found.line()
-    assert "side by side; to make the reference runs (○) anew as well" in found.line()
+    assert "side by side; to repeat the reference runs (○) as well" in found.line()
     assert forecast.forecast(dict.fromkeys(jobs, "done")).line() == "left: nothing"
 
 

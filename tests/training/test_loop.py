@@ -6,17 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from small_training import AGNOSTIC, AWARE, SEEDS, SMALL, contents, make, one_sentence, quiet, send_before, watch
+from sentences import one_sentence
+from small_learners import OF_THE_KIT, SMALL
+from small_training import AGNOSTIC, AWARE, SEEDS, contents, make, quiet, send_before, watch
 
-from tacl_lib.core.learners import LEARNERS, Learner, Step, TaskAwareLearner, make_learner
+from tacl_lib.core.learners import Learner, Step, TaskAwareLearner, make_learner
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import TaclError
 
 
 def test_every_learner_is_tested_here():
     """A new learner must join the tests below."""
-    own = {name for name, learner in LEARNERS.items() if learner.__module__.startswith("tacl_lib.")}
-    assert own == set(SMALL)
+    assert set(OF_THE_KIT) == set(SMALL)
 
 
 # --- what is recorded -----------------------------------------------------------------------------------------
@@ -25,7 +26,7 @@ def test_every_learner_is_tested_here():
 @pytest.mark.parametrize(("experiment", "tested"), [("disjoint", "seen"), ("disjoint", "all"), ("continuous", "seen")])
 @pytest.mark.parametrize("name", ["ta_agem", "sgd_lr_adapt", "ta_ogd"])
 def test_record_tells_what_happened(name, experiment, tested):
-    """Every column against what a spy saw, and accuracy computed anew from the weights that were tested."""
+    """Every column against what a spy saw, and accuracy recomputed from the weights that were tested."""
     learner, stream = make(name, experiment=experiment)
     said, at_tests, original = watch(learner), [], learner.network.accuracy
     tasks, plan = stream.tasks, stream.epochs

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 import torch
-from small_training import contents, fill, make, one_sentence, quiet
+from sentences import one_sentence
+from small_training import contents, fill, make, quiet
 
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole

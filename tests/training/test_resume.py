@@ -17,20 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_training import (
-    SMALL,
-    STOPPED,
-    contents,
-    fill,
-    make,
-    on_step,
-    one_sentence,
-    parts_in,
-    quiet,
-    saved,
-    send_before,
-    watch,
-)
+from sentences import one_sentence
+from small_learners import SMALL
+from small_training import STOPPED, contents, fill, make, on_step, parts_in, quiet, saved, send_before, watch
 
 from tacl_lib.errors import TaclError
 from tacl_lib.training.checkpoint import Checkpoint, sealed, unsealed
@@ -117,7 +106,7 @@ def test_killed_at_random_and_resumed(name, start, tmp_path):
 
 
 def test_what_a_kill_in_the_middle_of_a_save_leaves_is_swept_up(start, tmp_path):
-    """Else every kill would leave a hidden file as large as a checkpoint, for ever."""
+    """Else every kill would leave a hidden file as large as a checkpoint, forever."""
     process = start(tmp_path, "sgd", 0.0, 7, signal.SIGKILL)
     process.join(60)
     assert process.exitcode == -signal.SIGKILL

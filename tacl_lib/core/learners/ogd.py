@@ -43,7 +43,7 @@ class Ogd(TaskAwareLearner):
         ridge: float = 1e-6,
     ):
         """samples_per_task: model gradients stored of each task. adapt_rate: use the paper's scheduler.
-        ridge: on the Gram matrix. As its inverse is made anew for each task, 1e-9 is safe and closer to float64.
+        ridge: on the Gram matrix. As its inverse is recomputed for each task, 1e-9 is safe and closer to float64.
         """
         super().__init__(network, rate=rate)
         check_positive(samples_per_task=samples_per_task)
