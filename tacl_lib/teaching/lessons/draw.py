@@ -156,7 +156,7 @@ def shares(groups: Mapping[str, np.ndarray], title: str = "Who is in the memory?
 
 
 def effective_tasks(share: np.ndarray) -> np.ndarray:
-    """The effective number of tasks, e to the entropy: all of them if they have equal shares, 1 if one has everything."""
+    """The effective number of tasks, e to the entropy: all if they have equal shares, 1 if one has everything."""
     logs = np.log(np.where(share > 0, share, 1))
     return np.exp(-(share * logs).sum(-1))
 
