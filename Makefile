@@ -21,7 +21,7 @@ MODULE = @$(VENV)/bin/python -m
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
 .PHONY: help ready setup setup-test repair lab fresh data reproduce figure evidence verify status lessons coursework \
-	release grade $(SUITES) lint bench fuzz torture pictures clean distclean
+	slides release grade $(SUITES) lint bench fuzz torture pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ status: ready ## show which runs of the profile are done, running and missing
 
 lessons: ready ## make the notebooks of lessons 01 to 05 from notebooks/source
 	$(MODULE) tacl_lib.teaching.lessons
+
+slides: ## make slides of the plans in notebooks/teaching, one file each, in build/slides (NAME=2_agem for one)
+	@tools/setup $(VENV) instructor
+	$(MODULE) tacl_lib.teaching.lessons.slides $(NAME)
 
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
 	$(MODULE) tacl_lib.teaching.coursework generate

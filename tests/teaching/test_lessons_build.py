@@ -1,6 +1,7 @@
 """From sources to notebooks: what is committed is what the sources give, and students never see a solution unfolded."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tacl_lib.teaching.lessons.source import Code, ExerciseText, Markdown, read
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SOURCES = sorted((NOTEBOOKS / "source").glob("*.md"))
+DRAWING = r"draw\.|strategy_diagram\("
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 
 
@@ -42,6 +44,18 @@ def test_students_get_stubs_and_solutions_are_folded(path):
         assert shown[0].source.split(solution)[0].rstrip().endswith("<details><summary>Solution</summary>\n\n```python")
     solved = [cell.source for cell in notebook(path, solved=True).cells if cell.metadata.get("tags") == ["exercise"]]
     assert solved == [source_of(EXERCISES[name].solution) for name in exercises]
+
+
+@each_source
+def test_a_figure_takes_one_line_and_a_cell_that_only_draws_is_folded(path):
+    for part in read(path):
+        if isinstance(part, Code):
+            statements = ast.parse(part.text).body
+            imports = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
+            drawn = [s for s in statements if isinstance(s, ast.Expr) and re.match(DRAWING, ast.unparse(s))]
+            assert all(s.lineno == s.end_lineno for s in drawn)
+            assert "matplotlib" not in part.text
+            assert part.folded == bool(drawn and len(imports) + len(drawn) == len(statements)), part.text
 
 
 @each_source

@@ -58,10 +58,24 @@ def test_sgd_is_told_that_it_falls_short(capsys):
 
 
 def test_a_learner_as_good_as_the_library_s_is_remembered(capsys):
-    picture = capstone.board(lambda network, classes, seed: capstone.solution(network, classes, seed))
+    picture = capstone.board(lambda network, classes, seed: capstone.plain_ta_agem(network, classes, seed))
     assert "✓ As good as the library's." in capsys.readouterr().out
     assert progress.done()["exercise"] == ["capstone"]
     assert picture.alt.startswith("Average accuracy over 10 points; in the end SGD 0.")
+
+
+def test_ta_ogd_is_compared_with_the_library_s_ta_ogd(capsys):
+    capstone.board(lambda network, classes, seed: capstone.plain_ta_ogd(network, classes, seed), "TA-OGD")
+    said = capsys.readouterr().out
+    assert "yours minus TA-OGD: " in said
+    assert "TA-A-GEM" not in said
+    assert "✓ As good as the library's. You have written TA-OGD" in said
+    assert progress.done()["exercise"] == []
+
+
+def test_another_goal_is_refused():
+    with pytest.raises(TaclError, match="unknown goal 'OGD'"):
+        capstone.board(None, "OGD")
 
 
 def test_not_written_yet_the_solution_stands_in(capsys):
@@ -73,7 +87,7 @@ def test_not_written_yet_the_solution_stands_in(capsys):
 def test_the_library_s_learner_walks_from_the_same_weights_along_the_same_batches():
     network = Network(capstone.SIZES, 1)
     before = network.w.clone()
-    learner = capstone.LibraryTaAgem(network, 2, 1)
+    learner = capstone.library_ta_agem(network, 2, 1)
     task = capstone.digits("class", 1).tasks[0]
     learner.step(task.x[:10], task.y[:10])
     sgd = Network(capstone.SIZES, 1)

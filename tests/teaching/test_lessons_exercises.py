@@ -5,6 +5,7 @@ import re
 
 import pytest
 from lesson_answers import RIGHT
+from lesson_mistakes import WRONG
 
 from tacl_lib.errors import TaclError
 from tacl_lib.teaching.checks import CheckFailed
@@ -13,6 +14,7 @@ from tacl_lib.teaching.lessons.exercises import EXERCISES
 from tacl_lib.teaching.lessons.questions import QUESTIONS
 
 every = pytest.mark.parametrize("name", EXERCISES)
+SLIPS = [(name, answer, words) for name, answers in WRONG.items() for answer, words in answers.items()]
 MISTAKES = [(name, mistake) for name, exercise in EXERCISES.items() for mistake in exercise.mistakes]
 
 
@@ -28,6 +30,19 @@ def test_a_wrong_answer_is_rejected_and_its_mistake_is_named(name, mistake):
         with pytest.raises(CheckFailed) as caught:
             exercise(mistake.answer, seed=seed)
         assert mistake.sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "answer", "words"), SLIPS, ids=[answer.__name__ for _, answer, _ in SLIPS])
+def test_a_wrong_answer_that_was_written_for_itself_is_named_too(name, answer, words):
+    for seed in range(3):
+        with pytest.raises(CheckFailed) as caught:
+            EXERCISES[name](answer, seed=seed)
+        assert words in str(caught.value)
+
+
+def test_there_are_four_such_answers_or_more_for_every_exercise():
+    assert list(WRONG) == list(EXERCISES)
+    assert all(len(answers) >= 4 for answers in WRONG.values())
 
 
 @every

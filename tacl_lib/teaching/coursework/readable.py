@@ -1,19 +1,15 @@
 """Feedback that reads well: formulas without the web, tests by what they are for, remarks on top."""
 
-import html
 import json
 import re
 from pathlib import Path
 
-from latex2mathml.converter import convert
 from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from tacl_lib.teaching.coursework.source import grade_id, is_answer, is_test, is_written
-
-_CODE = r"(?P<code>```.*?```|`[^`\n]+`)"
-_FORMULA = re.compile(_CODE + r"|\$\$(?P<block>.+?)\$\$|(?<![\\$])\$(?P<inline>[^$\n]+?)\$", re.S)
+from tacl_lib.teaching.formulas import with_formulas
 
 
 class Readable(Preprocessor):
@@ -45,21 +41,6 @@ def _waiting(own: dict) -> set[str]:
     with Gradebook(own["db_url"]) as gradebook:
         grades = gradebook.find_submission_notebook(own["notebook"], own["assignment"], own["student"]).grades
         return {grade.name for grade in grades if grade.needs_manual_grade and grade.manual_score is None}
-
-
-def with_formulas(text: str) -> str:
-    """Markdown with its formulas as MathML, which browsers show by themselves."""
-    return _FORMULA.sub(_as_mathml, text)
-
-
-def _as_mathml(found: re.Match) -> str:
-    if found["code"]:
-        return found["code"]
-    formula = found["block"] or found["inline"]
-    try:
-        return convert(" ".join(formula.split()), display="block" if found["block"] else "inline")
-    except Exception:  # a formula that it does not know is shown as it was written
-        return f"<code>{html.escape(formula)}</code>"
 
 
 def _purpose(cell: NotebookNode) -> str:

@@ -130,7 +130,7 @@ def points(groups: Mapping[str, Sequence[float]], label: str, title: str = "", l
 
 
 def shares(groups: Mapping[str, np.ndarray], title: str = "Who is in the memory?") -> Picture:
-    """Stacked bars: name → share of each task [seeds, tasks]; above them the number of tasks held in effect."""
+    """Stacked bars: name → share of each task [seeds, tasks]; above them the effective number of tasks."""
     count = next(iter(groups.values())).shape[1]
     colours = style.task_colours(count)
     with style.applied():
@@ -147,16 +147,16 @@ def shares(groups: Mapping[str, np.ndarray], title: str = "Who is in the memory?
                     ax.text(place, low + high / 2, f"{high:.0%}", ha="center", va="center", size=8, color=ink)
             bottom += means[:, task]
         for place, values in enumerate(groups.values()):
-            ax.text(place, 1.02, f"{in_effect(values).mean():.1f}", ha="center", size=9, weight="bold")
-        ax.set(ylim=(0, 1.1), ylabel="Share of the memory", xlabel="bold: tasks held in effect")
+            ax.text(place, 1.02, f"{effective_tasks(values).mean():.1f}", ha="center", size=9, weight="bold")
+        ax.set(ylim=(0, 1.1), ylabel="Share of the memory", xlabel="bold: effective number of tasks")
         ax.set_xticks(range(len(groups)), groups)
         picture.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=count, frameon=False)
     said = "; ".join(f"{name}: {', '.join(f'{v:.0%}' for v in row)}" for name, row in zip(groups, means, strict=True))
     return finished(picture, f"Share of each task in the memory. {said}.")
 
 
-def in_effect(share: np.ndarray) -> np.ndarray:
-    """Tasks held in effect, e to the entropy: as many as there are if all have the same share, 1 if one has all."""
+def effective_tasks(share: np.ndarray) -> np.ndarray:
+    """The effective number of tasks, e to the entropy: all if they have equal shares, 1 if one has everything."""
     logs = np.log(np.where(share > 0, share, 1))
     return np.exp(-(share * logs).sum(-1))
 

@@ -14,7 +14,7 @@ from tacl_lib.report.figures.picture import Picture, finished, new_picture
 from tacl_lib.teaching.widgets.base import STILL_DPI
 from tacl_lib.teaching.widgets.landscape_state import EDGE, METHODS, ORDERS, START, Scene, level_lines, scene
 
-COLOURS = {"sgd": "#c79200", "agem": "#c93a06", "ogd": "#1c6fb5"}
+COLOURS = {"sgd": "#c79200", "agem": "#2b8a3e", "ogd": "#1c6fb5"}  #: as in the lessons' curves
 
 
 class Landscape(anywidget.AnyWidget):

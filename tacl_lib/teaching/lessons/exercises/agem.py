@@ -82,6 +82,10 @@ def _agem(direction, empty=True):
     return step
 
 
+def _uphill(network, x, y, reference, lr):
+    agem_step(network, x, y, reference, -lr)
+
+
 def _nothing():
     return torch.stack([]), None  # what torch says of an empty list is what the student sees
 
@@ -97,7 +101,7 @@ AGEM_STEP = Exercise(
         ),
         Mistake("you stepped along g_ref; step along what is left of g", _agem(lambda g, r: r)),
         Mistake("you gave project its arguments in the wrong order", _agem(lambda g, r: project(r, g))),
-        Mistake("you walked uphill: subtract lr times the direction", _agem(lambda g, r: -project(g, r))),
+        Mistake("you walked uphill: subtract lr times the direction", _uphill),
         Mistake(
             "you added both gradients; that is replay. A-GEM only takes away what does harm", _agem(lambda g, r: g + r)
         ),

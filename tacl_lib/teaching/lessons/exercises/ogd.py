@@ -156,6 +156,10 @@ ADD_TO_BASIS = Exercise(
             "you forgot the old ones: the result must hold S as well", lambda S, gradients: add_to_basis([], gradients)
         ),
         Mistake(
+            "you returned the new vectors only; the result must hold S as well, in front of them",
+            lambda S, gradients: add_to_basis(S, gradients)[len(S) :],
+        ),
+        Mistake(
             "a gradient that adds nothing new leaves (nearly) zero, and you kept it: later you divide by its square",
             _with_zeros,
         ),
