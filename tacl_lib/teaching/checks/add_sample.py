@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def add_sample(pool, sample, label, clusters, size):
@@ -106,9 +107,16 @@ def _variant(
     return answer
 
 
+# A variant's number is taken away from each pixel that comes.
+
 check_add_sample = Check(
     add_sample,
     _cases,
+    twist=Twist(
+        tuple(range(2, 17)),
+        inner=lambda centre, pool, sample, *others: (pool, sample - centre, *others),
+        outer=lambda centre, pool, sample, *others: (pool, sample + centre, *others),
+    ),
     mistakes=(
         Mistake(
             "you joined the nearest cluster although there was room for a new one: the first `clusters` samples each "
