@@ -1,8 +1,8 @@
 """A class of made-up students: each with a variant, and code of their own or somebody else's.
 
-A student takes one of the right ways to solve an exercise, puts the own number into it, and writes it down in a manner of
-their own: another operator or method for the same thing, another order, a name for an intermediate result. Who copies
-renames everything, moves what can be moved, and puts their own number where the other's was.
+A student takes one of the right ways to solve an exercise, puts the own number into it, and writes it down in a
+manner of their own: another operator or method for the same thing, another order, a name for an intermediate result.
+Who copies renames everything, moves what can be moved, and puts their own number where the other's was.
 """
 
 import ast
@@ -11,6 +11,7 @@ import random
 import sys
 from collections.abc import Callable
 
+import nbformat
 from coursework_answers import answers_to
 from handed_in import cell_of
 
@@ -120,8 +121,6 @@ def sourced(answer: Callable, name: str) -> str:
 
 def submission(of: ProblemSet, variant: Variant, rng: random.Random):
     """A student's notebook with their own work in it."""
-    import nbformat
-
     notebook = nbformat.reads(release(varied(of, variant)), as_version=4)
     for exercise in of.exercises:
         cell_of(notebook, exercise.name).source = own_answer(of, exercise.name, variant.numbers[exercise.name], rng)
@@ -157,10 +156,13 @@ class _Manner(ast.NodeTransformer):
         if isinstance(node.op, ast.MatMult):
             return _called(self.rng.choice(["dot", "matmul"]), node.left, node.right)
         if isinstance(node.op, ast.Sub):
-            return _called("subtract", node.left, node.right) if self.rng.random() < 0.3 else self._negated(node)
+            return self._turned(node) if self.rng.random() < 0.3 else self._negated(node)
         if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value == 2:
             return _called("square", node.left)
         return node
+
+    def _turned(self, node: ast.BinOp) -> ast.expr:
+        return ast.UnaryOp(ast.USub(), ast.BinOp(node.right, ast.Sub(), node.left))
 
     def _negated(self, node: ast.BinOp) -> ast.expr:
         return ast.BinOp(ast.UnaryOp(ast.USub(), node.right), ast.Add(), node.left)
@@ -180,11 +182,11 @@ class _Manner(ast.NodeTransformer):
 
     def visit_Dict(self, node: ast.Dict) -> ast.expr:
         self.generic_visit(node)
-        if node.keys and all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in node.keys):
-            if self.some():
-                pairs = [ast.keyword(key.value, value) for key, value in zip(node.keys, node.values, strict=True)]
-                return ast.Call(ast.Name("dict", ast.Load()), [], pairs)
-        return node
+        words = all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in node.keys)
+        if not words or not node.keys or not self.some():
+            return node
+        pairs = [ast.keyword(key.value, value) for key, value in zip(node.keys, node.values, strict=True)]
+        return ast.Call(ast.Name("dict", ast.Load()), [], pairs)
 
     def visit_If(self, node: ast.If) -> ast.stmt:
         self.generic_visit(node)
@@ -290,8 +292,6 @@ def _touches(first: ast.Assign, second: ast.Assign) -> bool:
 
     changed = names(first, ast.Store), names(second, ast.Store)
     used = names(first, ast.Load), names(second, ast.Load)
-    calls = any(isinstance(n, ast.Call) for n in ast.walk(second)) and any(
-        isinstance(n, ast.Call) for n in ast.walk(first)
-    )
+    calls = all(any(isinstance(node, ast.Call) for node in ast.walk(tree)) for tree in (first, second))
     inside = any(isinstance(t, ast.Subscript | ast.Attribute) for a in (first, second) for t in a.targets)
     return bool(changed[0] & (used[1] | changed[1]) or changed[1] & used[0]) or calls or inside

@@ -59,8 +59,19 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
         clusters, size, features = (int(n) for n in rng.integers([2, 2, 2], [5, 5, 4]))
         # In turn: clusters still to be opened, some not full, most of them full.
         low, high = [(1, clusters), (clusters, 2 * clusters), (2 * clusters * size, 3 * clusters * size)][turn % 3]
-        pool = filled_pool(rng, int(rng.integers(low, high)), clusters, size, features)
-        yield pool, rng.integers(-3, 4, features) * 1.0, int(rng.integers(2)), clusters, size
+        while True:
+            pool = filled_pool(rng, int(rng.integers(low, high)), clusters, size, features)
+            sample = rng.integers(-3, 4, features) * 1.0
+            if not _rounding_decides(pool, sample):
+                break
+        yield pool, sample, int(rng.integers(2)), clusters, size
+
+
+def _rounding_decides(pool, sample) -> bool:
+    """Two clusters are equally near, but their means are not whole quarters: it depends on how one computes."""
+    distances = _l2(pool, sample) if pool["x"] else np.zeros(1)
+    nearest = np.array(pool["means"])[distances < distances.min() + 1e-6] if pool["x"] else np.zeros((0, 1))
+    return len(nearest) > 1 and bool(np.any(nearest * 4 != np.round(nearest * 4)))
 
 
 def _l2(pool, sample):

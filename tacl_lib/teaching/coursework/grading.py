@@ -21,7 +21,7 @@ from tacl_lib.teaching.coursework.sandbox import Protection, protection
 from tacl_lib.teaching.coursework.similarity import pairs, report
 from tacl_lib.teaching.coursework.source import ProblemSet, read_sets
 from tacl_lib.teaching.coursework.submissions import Submission, collect
-from tacl_lib.teaching.coursework.variants import read_variants
+from tacl_lib.teaching.coursework.variants import TEXTS, read_variants
 
 #: made anew by each call; the gradebook, with the marks that were given by hand, stays
 REMADE = ("source", "release", "submitted", "autograded", "feedback", "marked", "platform")
@@ -141,7 +141,7 @@ def _prepare(folder: Path, source: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     for old in (*folder.glob("marks_*.csv"), *folder.glob("alike_*.csv")):
         old.unlink()
-    shutil.copytree(source, folder / "source", ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(source, folder / "source", ignore=shutil.ignore_patterns(".*", TEXTS))
 
 
 def _in_parallel(found: list[Submission], timeout: int, protected: Protection) -> dict[int, Marked]:

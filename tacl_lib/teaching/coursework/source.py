@@ -157,8 +157,8 @@ def is_written(cell: NotebookNode) -> bool:
 
 
 def without_number(source: str) -> str:
-    """A cell that was handed out, without the number of a variant: those of two students are then the same."""
-    return re.sub(r"\.variant\([\d.]+\)", "", source)
+    """A cell that was handed out, without what is a variant's own: those of two students are then the same."""
+    return re.sub(r"\.(?:variant|salted)\([\d.]+\)", "", source)
 
 
 def _nbgrader(cell: NotebookNode) -> dict:
