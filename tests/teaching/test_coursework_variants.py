@@ -304,6 +304,7 @@ def test_a_class_with_variants_is_marked_each_with_their_own(tmp_path):
     assert ben.remark == "this is the notebook of Ada; it was marked with Ben's own numbers."
     page = (tmp_path / "out" / "feedback" / "Ben" / FIRST.name / "set1.html").read_text("utf-8")
     assert "this is the notebook of Ada" in page
+    assert [path.name for path in (tmp_path / "out").rglob("variants.md")] == [], "it holds the solutions"
     shown = re.sub(r"<[^>]+>", "", page)
     assert f"check_run_metrics.variant({numbers[1]['run_metrics']})" in shown
     assert "salted" not in shown, "hidden cases stay hidden"

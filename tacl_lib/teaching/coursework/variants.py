@@ -199,7 +199,7 @@ def class_of(path: Path) -> list[Owner]:
         students = students_of(path.read_bytes())
     except OSError:
         raise TaclError(
-            f"{path} cannot be read; it should be the platform's table, or have a name in each line."
+            f"{path} cannot be read: give the platform's table, or a text with a name in each line."
         ) from None
     words = [_words(student.name) for student in students]
     twice = [s.name for s, own in zip(students, words, strict=True) if words.count(own) > 1]
