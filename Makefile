@@ -2,7 +2,8 @@
 # Variables: PYTHON (3.11 or newer), VENV (where the kit is installed); for reproduce and status also
 # PROFILE=smoke|quick|paper, DATASETS="mnist …", METHODS="sgd …", SEEDS="0 1 …", CLUSTER=tcp://…
 # For grade: SUBMISSIONS=folder, TIMEOUT=seconds a cell may take; where you have them TABLE=csv of the platform,
-# COLUMN="Set 1" (Canvas), HINTS_TAKEN=csv. For release: HINTS=shown|costed|held. For tests: JOBS=processes.
+# COLUMN="Set 1" (Canvas), HINTS_TAKEN=csv, VARIANTS=folder. For release: HINTS=shown|costed|held, CLASS=file.
+# For tests: JOBS=processes.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -74,14 +75,15 @@ slides: ## make slides of the plans in notebooks/teaching, one file each, in bui
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
 	$(MODULE) tacl_lib.teaching.coursework generate
 
-release: ready ## write the folder that students get, without solutions (HINTS=shown|costed|held)
-	$(MODULE) tacl_lib.teaching.coursework release --hints $(HINTS)
+release: ready ## write what students get, without solutions (HINTS=shown|costed|held; CLASS=names: a variant each)
+	$(MODULE) tacl_lib.teaching.coursework release --hints $(HINTS) \
+		$(if $(CLASS),--class-list "$(CLASS)") $(if $(VARIANTS),--variants "$(VARIANTS)")
 
 grade: ## mark what students handed in (SUBMISSIONS=folder), into nbgrader's gradebook; see coursework/README.md
 	@tools/setup $(VENV) instructor
 	$(MODULE) tacl_lib.teaching.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT) \
 		$(if $(TABLE),--table "$(TABLE)") $(if $(COLUMN),--column "$(COLUMN)") \
-		$(if $(HINTS_TAKEN),--hints "$(HINTS_TAKEN)")
+		$(if $(HINTS_TAKEN),--hints "$(HINTS_TAKEN)") $(if $(VARIANTS),--variants "$(VARIANTS)")
 
 # A file's tests, or a notebook's cells, stay together in one process.
 PYTEST = $(MODULE) pytest -n $(JOBS) --dist loadfile

@@ -229,6 +229,27 @@ def test_of_several_files_the_most_complete_is_marked(tmp_path):
     assert "of several files set1-2.ipynb was marked, set1.ipynb left aside." in found["ada", FIRST.name].remarks
 
 
+def test_the_files_of_a_student_belong_together_whatever_a_platform_writes_before_them(tmp_path):
+    """Canvas counts files, Moodle has a folder for each kind of submission: still one student, one row for a set."""
+    for name, of in (
+        ("lovelaceada_1234_501_set1.ipynb", FIRST),
+        ("lovelaceada_1234_502_set2.ipynb", SECOND),
+        ("lovelaceada_LATE_1234_503_set1-1.ipynb", FIRST),
+    ):
+        (tmp_path / name).write_text(nbformat.writes(solved(of)), encoding="utf-8")
+    (tmp_path / "Ben_7_assignsubmission_onlinetext_").mkdir()
+    (tmp_path / "Ben_7_assignsubmission_onlinetext_" / "onlinetext.html").write_text("<p>here it is</p>")
+    hand_in(tmp_path, "Ben_7_assignsubmission_file_", FIRST, solved(FIRST))
+    found = collect(tmp_path, SETS)[0]
+    rows = [(s.student, s.of.name, s.owner.prefix) for s in found]
+    assert rows == [
+        ("Ben", FIRST.name, "Ben_7_assignsubmission_file_"),
+        ("lovelaceada", FIRST.name, "lovelaceada_1234_501_"),
+        ("lovelaceada", SECOND.name, "lovelaceada_1234_502_"),
+    ]
+    assert not any(submission.refused for submission in found)
+
+
 def test_whoever_handed_in_nothing_or_something_else_has_a_row(tmp_path):
     (tmp_path / "ada").mkdir()
     hand_in(tmp_path, "ben", FIRST, "essay", "essay.docx")

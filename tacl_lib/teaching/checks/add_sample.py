@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def add_sample(pool, sample, label, clusters, size):
@@ -58,8 +59,19 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
         clusters, size, features = (int(n) for n in rng.integers([2, 2, 2], [5, 5, 4]))
         # In turn: clusters still to be opened, some not full, most of them full.
         low, high = [(1, clusters), (clusters, 2 * clusters), (2 * clusters * size, 3 * clusters * size)][turn % 3]
-        pool = filled_pool(rng, int(rng.integers(low, high)), clusters, size, features)
-        yield pool, rng.integers(-3, 4, features) * 1.0, int(rng.integers(2)), clusters, size
+        while True:
+            pool = filled_pool(rng, int(rng.integers(low, high)), clusters, size, features)
+            sample = rng.integers(-3, 4, features) * 1.0
+            if not _rounding_decides(pool, sample):
+                break
+        yield pool, sample, int(rng.integers(2)), clusters, size
+
+
+def _rounding_decides(pool, sample) -> bool:
+    """Two clusters are equally near, but their means are not whole quarters: it depends on how one computes."""
+    distances = _l2(pool, sample) if pool["x"] else np.zeros(1)
+    nearest = np.array(pool["means"])[distances < distances.min() + 1e-6] if pool["x"] else np.zeros((0, 1))
+    return len(nearest) > 1 and bool(np.any(nearest * 4 != np.round(nearest * 4)))
 
 
 def _l2(pool, sample):
@@ -106,9 +118,16 @@ def _variant(
     return answer
 
 
+# A variant's number is taken away from each pixel that comes.
+
 check_add_sample = Check(
     add_sample,
     _cases,
+    twist=Twist(
+        tuple(range(2, 17)),
+        inner=lambda centre, pool, sample, *others: (pool, sample - centre, *others),
+        outer=lambda centre, pool, sample, *others: (pool, sample + centre, *others),
+    ),
     mistakes=(
         Mistake(
             "you joined the nearest cluster although there was room for a new one: the first `clusters` samples each "

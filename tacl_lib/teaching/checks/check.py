@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from tacl_lib.teaching.checks.attempt import Outcome, attempt
 from tacl_lib.teaching.checks.compare import as_numbers, same, shown, shown_apart
+from tacl_lib.teaching.checks.twist import Twist
 
 
 class CheckFailed(AssertionError):
@@ -55,6 +56,7 @@ class Check:
     cases: from a generator of random numbers, the arguments of about 40 calls, small ones first.
     mistakes: an answer that equals one of these wherever it is wrong gets its sentence. If answers are dicts,
         each entry is compared on its own, so that two mistakes in two entries are both named.
+    twist: how a student's own number changes the exercise, where there are variants.
     """
 
     reference: Callable
@@ -62,6 +64,9 @@ class Check:
     mistakes: tuple[Mistake, ...]
     tolerance: float = 1e-6
     seconds: float = 3.0  #: for one call
+    twist: Twist | None = None
+    number: float | None = None  #: of a variant
+    salt: int = 0  #: with another one, the same seed draws other cases
 
     @property
     def name(self) -> str:
@@ -73,11 +78,24 @@ class Check:
         self._compare(answer, cases)
         print(f"✓ {self.name}: right in {len(cases)} fresh cases.")
 
+    def variant(self, number: float) -> "Check":
+        """The check of the same exercise with a student's own number."""
+        return _variant(self, number)
+
+    def salted(self, salt: int) -> "Check":
+        """For hidden tests of a variant: other cases for each student."""
+        return replace(self, salt=salt)
+
     def expect(self, answer: Callable, *arguments: object, gives: object) -> None:
         """For test cells: one call, and what it must give, stated by hand. Raises CheckFailed.
 
-        Of an answer that is a dict, only the entries in ``gives`` are looked at.
+        Of an answer that is a dict, only the entries in ``gives`` are looked at. Of a variant the same corner is
+        asked, and the reference says what it must give.
         """
+        if self.number is not None:
+            arguments = self.twist.outer(self.number, *arguments)
+            right = self.reference(*arguments)
+            gives = {key: right[key] for key in gives} if isinstance(gives, dict) else right
         self._compare(answer, [self._case(arguments, gives)])
 
     def agrees(
@@ -85,20 +103,25 @@ class Check:
     ) -> None:
         """For hidden tests: the cases of a seed that students do not see. Raises CheckFailed.
 
-        where: of the arguments, whether to ask this case. entries: of a dict, those to look at; none for all.
+        where: of the plain exercise's arguments, whether to ask this case. entries: of a dict, those to look at;
+        none for all.
         """
-        cases = [case for case in self._fresh(seed) if where is None or where(*case.arguments.values())]
+        cases = [case for case in self._fresh(seed) if where is None or where(*self._plain(case))]
         if not cases:
             raise ValueError(f"no case of seed {seed} is asked")
         if entries:
             cases = [case.only(entries) for case in cases]
         self._compare(answer, cases)
 
+    def _plain(self, case: Case) -> tuple:
+        given = tuple(case.arguments.values())
+        return given if self.number is None else self.twist.inner(self.number, *given)
+
     def _fresh(self, seed: int | None) -> list[Case]:
         return _kept(self, seed) if seed is not None else self._drawn(None)
 
     def _drawn(self, seed: int | None) -> list[Case]:
-        arguments = list(self.cases(np.random.default_rng(seed)))
+        arguments = list(self.cases(generator(seed, self.salt)))
         return [self._case(given, self.reference(*given)) for given in arguments]
 
     def _case(self, arguments: tuple, expected: object) -> Case:
@@ -209,6 +232,34 @@ class Check:
         if isinstance(expected, dict):
             return _about_entries(value, expected, self.tolerance)
         return _about_numbers(value, expected)
+
+
+def generator(seed: int | None, salt: int = 0) -> np.random.Generator:
+    """Of random numbers, for the cases of a seed."""
+    return np.random.default_rng([seed, salt] if salt and seed is not None else seed)
+
+
+@lru_cache(maxsize=64)
+def _variant(check: Check, number: float) -> Check:
+    """All that a check knows, with a number: its cases, its reference and its mistakes. Two more are known by name."""
+    twist = check.twist
+    if twist is None or number not in twist.numbers:
+        raise ValueError(f"{check.name} has no variant with the number {number}")
+    forgotten = Mistake(
+        f"this is right without your own number, {number:g}: see 'Your number' in the text", check.reference
+    )
+    others = [
+        Mistake(f"this is right for the number {other:g}; yours is {number:g}", twist.of(check.reference, other))
+        for other in twist.numbers
+        if other != number
+    ]
+    return replace(
+        check,
+        reference=twist.of(check.reference, number),
+        cases=lambda rng: [twist.outer(number, *given) for given in check.cases(rng)],
+        mistakes=(forgotten, *others, *(m._replace(answer=twist.of(m.answer, number)) for m in check.mistakes)),
+        number=number,
+    )
 
 
 @lru_cache(maxsize=64)

@@ -6,6 +6,7 @@ import numpy as np
 
 from tacl_lib.teaching.checks.check import Mistake
 from tacl_lib.teaching.checks.contest import Contest, Stream, oldest_leaves
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def choose_leaver(members, came):
@@ -14,8 +15,10 @@ def choose_leaver(members, came):
     return 1 + gaps.index(min(gaps))
 
 
-def drifting_stream(rng: np.random.Generator, tasks: int = 8, arrivals: int = 40, blend: float = 0.0) -> Stream:
-    """Four blobs in the plane; each task turns them by another 25 degrees, as the paper rotates its images.
+def drifting_stream(
+    rng: np.random.Generator, tasks: int = 8, arrivals: int = 40, blend: float = 0.0, degrees: float = 25.0
+) -> Stream:
+    """Four blobs in the plane; each task turns them by some degrees more, as the paper rotates its images.
 
     arrivals: of each task. blend: over how many tasks' lengths neighbours mix; 0 for one task after another.
     """
@@ -24,20 +27,21 @@ def drifting_stream(rng: np.random.Generator, tasks: int = 8, arrivals: int = 40
     blobs = rng.permutation([1.5, 2.0, 2.5, 3.0])[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     order = np.repeat(np.arange(tasks), arrivals)
     order = order[np.argsort(np.arange(len(order)) + rng.uniform(0, blend * arrivals + 1e-9, len(order)))]
-    return Stream(_drawn(rng, blobs, order), _drawn(rng, blobs, np.repeat(np.arange(tasks), 60)).reshape(tasks, 60, 2))
+    samples = _drawn(rng, blobs, order, degrees)
+    return Stream(samples, _drawn(rng, blobs, np.repeat(np.arange(tasks), 60), degrees).reshape(tasks, 60, 2))
 
 
-def _drawn(rng: np.random.Generator, blobs: np.ndarray, task: np.ndarray) -> np.ndarray:
+def _drawn(rng: np.random.Generator, blobs: np.ndarray, task: np.ndarray, degrees: float) -> np.ndarray:
     """One sample for each entry of ``task``: ``[n, 2]``."""
     plain = blobs[rng.integers(0, len(blobs), len(task))] + rng.normal(scale=0.25, size=(len(task), 2))
-    turn = np.deg2rad(25 * task)
+    turn = np.deg2rad(degrees * task)
     x, y = plain.T
     return np.stack([x * np.cos(turn) - y * np.sin(turn), x * np.sin(turn) + y * np.cos(turn)], axis=1)
 
 
-def _streams(rng: np.random.Generator) -> Iterator[Stream]:
+def _streams(rng: np.random.Generator, degrees: float = 25.0) -> Iterator[Stream]:
     for turn in range(10):
-        yield drifting_stream(rng, blend=float(turn % 2))
+        yield drifting_stream(rng, blend=float(turn % 2), degrees=degrees)
 
 
 def _from_mean(members):
@@ -52,6 +56,8 @@ def _to_nearest(members):
 check_choose_leaver = Contest(
     choose_leaver,
     _streams,
+    twist=Twist(tuple(range(21, 30))),
+    stream=drifting_stream,
     mistakes=(
         Mistake(
             "you evict the oldest member: this is FIFO, which cannot beat itself. (If you looked for the smallest "

@@ -1,14 +1,15 @@
 """A check of a rule that has no single right answer: it plays streams of drifting samples, and must beat FIFO."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from tacl_lib.teaching.checks.attempt import attempt
-from tacl_lib.teaching.checks.check import Check, CheckFailed
+from tacl_lib.teaching.checks.check import Check, CheckFailed, generator
 from tacl_lib.teaching.checks.compare import as_numbers, shown
 
 #: of its choices, so many must be those of a known mistake for its sentence to be said
@@ -97,8 +98,10 @@ class Contest(Check):
 
     reference: a rule that wins. cases: from a generator of random numbers, streams.
     mistakes: rules that lose, with the sentence that says why.
+    stream: makes one from a generator; ``degrees``, which a variant changes, say how far each task turns.
     """
 
+    stream: Callable[..., Stream] | None = None
     clusters: int = 4
     size: int = 8
     better_by: float = 1 / 3  #: of FIFO's error
@@ -110,9 +113,15 @@ class Contest(Check):
         gain = self._contest(answer, streams)
         print(f"✓ {self.name}: right, the error is {gain:.0%} below FIFO's on {len(streams)} fresh streams.")
 
-    def beats(self, answer: Callable, streams: list[Stream]) -> None:
-        """For test cells: these streams. Raises CheckFailed."""
-        self._contest(answer, streams)
+    def variant(self, number: float) -> "Contest":
+        if self.twist is None or number not in self.twist.numbers:
+            raise ValueError(f"{self.name} has no variant with the number {number}")
+        own = {"stream": partial(self.stream, degrees=number), "cases": partial(self.cases, degrees=number)}
+        return replace(self, **own, number=number)
+
+    def beats(self, answer: Callable, seeds: Iterable[int], blend: float = 0.0) -> None:
+        """For test cells: the streams of these seeds. Raises CheckFailed."""
+        self._contest(answer, [self.stream(generator(seed, self.salt), blend=blend) for seed in seeds])
 
     def chooses(self, answer: Callable, members: np.ndarray, came: np.ndarray) -> None:
         """For test cells: one call gives the number of a row, whatever row it is. Raises CheckFailed."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from tacl_lib.teaching.checks.add_sample import Algorithm3, empty_pool
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def count_held(samples, labels, classes, clusters, per_class, add):
@@ -60,9 +61,16 @@ def _variant(
     return answer
 
 
+# A variant's number is the first label.
+
 check_count_held = Check(
     count_held,
     _cases,
+    twist=Twist(
+        tuple(range(1, 21)),
+        inner=lambda first, samples, labels, *others: (samples, labels - first, *others),
+        outer=lambda first, samples, labels, *others: (samples, labels + first, *others),
+    ),
     mistakes=(
         Mistake(
             "you always fill one pool; if `per_class` is true, there is one for each class",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def gram_projection(inputs, deltas, batch_inputs, batch_deltas, ridge):
@@ -91,9 +92,20 @@ def _variant(
     return answer
 
 
+def _scaled(given, factor):
+    """A variant's number: what deltas were multiplied with, as half precision needs it."""
+    inputs, deltas, batch_inputs, batch_deltas, ridge = given
+    return inputs, [factor * d for d in deltas], batch_inputs, [factor * d for d in batch_deltas], ridge
+
+
 check_gram_projection = Check(
     gram_projection,
     _cases,
+    twist=Twist(
+        tuple(2**power for power in range(1, 13)),
+        inner=lambda scale, *given: tuple(_scaled(given, 1 / scale)),
+        outer=lambda scale, *given: tuple(_scaled(given, scale)),
+    ),
     mistakes=(
         Mistake(
             "you forgot the bias in the products: it is an input that is always 1, so a · a' becomes a · a' + 1",

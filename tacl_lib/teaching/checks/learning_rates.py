@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def learning_rates(losses, first_rate, factor, min_rate, patience, threshold, reset_threshold):
@@ -131,9 +132,24 @@ def _at_least(count: int, patience: int) -> bool:
     return count >= patience
 
 
+def _after_warm_up(batches, losses, *settings):
+    """A variant's number: of batches of a warm-up, whose losses say nothing."""
+    return (losses[batches:], *settings)
+
+
+def _with_warm_up(batches, losses, *settings):
+    """Losses so low that whoever looks at them finds no progress any more."""
+    return np.concatenate([np.full(batches, 0.011), losses]), *settings
+
+
+def _beginning_with_first_rate(batches, given, rates):
+    return np.concatenate([np.full(batches, given[1]), rates])
+
+
 check_learning_rates = Check(
     learning_rates,
     _cases,
+    twist=Twist(tuple(range(3, 15)), _after_warm_up, _with_warm_up, _beginning_with_first_rate),
     mistakes=(
         Mistake(
             "you took every small improvement for progress: the loss must be below best * (1 - threshold)",

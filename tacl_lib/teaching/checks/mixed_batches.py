@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def mixed_batches(size_a, size_b, batch_size, epochs):
@@ -74,9 +75,16 @@ def _complement(of_a):
 
 _ROUNDING = "the computer's rounding costs you a sample: "
 
+# A variant's number: of samples of each task that are held out.
+
 check_mixed_batches = Check(
     mixed_batches,
     _cases,
+    twist=Twist(
+        tuple(range(3, 21)),
+        inner=lambda held_out, size_a, size_b, *others: (size_a - held_out, size_b - held_out, *others),
+        outer=lambda held_out, size_a, size_b, *others: (size_a + held_out, size_b + held_out, *others),
+    ),
     mistakes=(
         Mistake(
             "off by one: the very last batch must be all of B; n batches have n - 1 steps between them",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def ogd_projection(x, y, classes, gradient, tolerance):
@@ -107,9 +108,16 @@ def _variant(
     return answer
 
 
+# A variant's number: the largest value of a pixel, by which images are divided.
+
 check_ogd_projection = Check(
     ogd_projection,
     _cases,
+    twist=Twist(
+        tuple(range(2, 17)),
+        inner=lambda largest, x, *others: (x / largest, *others),
+        outer=lambda largest, x, *others: (x * largest, *others),
+    ),
     mistakes=(
         Mistake(
             "you forgot the bias: the derivative of a logit by its own bias is 1",

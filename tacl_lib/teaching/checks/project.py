@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def project(gradient, reference):
@@ -34,9 +35,16 @@ def _along(g, r):
     return (g @ r) / (r @ r) * r
 
 
+def _so_many_times(number, given, projected):
+    """A variant's number: how many times the part that does harm is taken away."""
+    gradient = np.asarray(given[0])
+    return gradient + number * (np.asarray(projected) - gradient)
+
+
 check_project = Check(
     project,
     _cases,
+    twist=Twist((0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75), after=_so_many_times),
     mistakes=(
         Mistake(
             "you projected although the product is positive: then nothing is to be done", lambda g, r: g - _along(g, r)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def read_timeline(cluster, task, clusters, size):
@@ -67,9 +68,27 @@ def _played(evict=deque.popleft, room=0, oldest=min, empty=-1, count_members=Fal
     return answer
 
 
+def _first_of_batches(batch, cluster, task, clusters, size):
+    """A variant's number: of samples in a batch, of which only the first joins the memory."""
+    return np.asarray(cluster)[::batch], np.asarray(task)[::batch], clusters, size
+
+
+def _with_whole_batches(batch, cluster, task, clusters, size):
+    """What passes by is of all clusters and tasks, so that whoever stores it goes wrong."""
+    passing = np.arange(len(cluster) * batch)
+    visits, tasks = (7 * passing + 1) % clusters, (5 * passing + 2) % (max(task, default=0) + 2)
+    visits[::batch], tasks[::batch] = cluster, task
+    return visits, tasks, clusters, size
+
+
+def _at_place_in_stream(batch, given, read):
+    return read | {"lost_at": read["lost_at"] * (batch if read["lost_at"] >= 0 else 1)}
+
+
 check_read_timeline = Check(
     read_timeline,
     _cases,
+    twist=Twist(tuple(range(2, 10)), _first_of_batches, _with_whole_batches, _at_place_in_stream),
     mistakes=(
         Mistake("you took the newest task of each cluster; the oldest has the smallest number", _played(oldest=max)),
         Mistake(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def reference_gradient(weights, bias, x, y, filled):
@@ -75,9 +76,17 @@ def _variant(mask=True, one_hot=1.0, sign=1.0, axis=1, stable=True, count=None, 
     return answer
 
 
+# A variant's number is the softmax's temperature.
+
 check_reference_gradient = Check(
     reference_gradient,
     _cases,
+    twist=Twist(
+        (0.25, 0.4, 0.5, 0.8, 1.25, 1.5, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0),
+        inner=lambda t, weights, bias, *memory: (weights / t, bias / t, *memory),
+        outer=lambda t, weights, bias, *memory: (weights * t, bias * t, *memory),
+        after=lambda t, given, gradient: np.asarray(gradient) / t,
+    ),
     mistakes=(
         Mistake(
             "you added up the samples; L_ref is their mean: divide by the number of filled places",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def run_metrics(accuracy, epochs_per_task):
@@ -72,9 +73,19 @@ def _sum_over_epochs(accuracy, epochs_per_task):
     return {name: value * len(accuracy) for name, value in run_metrics(accuracy, epochs_per_task).items()}
 
 
+def _above_chance(classes, accuracy, epochs_per_task):
+    """A variant's number: of classes, among which guessing is right once in so many times."""
+    return (accuracy - 1 / classes) / (1 - 1 / classes), epochs_per_task
+
+
+def _with_chance(classes, accuracy, epochs_per_task):
+    return accuracy * (1 - 1 / classes) + 1 / classes, epochs_per_task
+
+
 check_run_metrics = Check(
     run_metrics,
     _cases,
+    twist=Twist(tuple(range(3, 21)), inner=_above_chance, outer=_with_chance),
     mistakes=(
         Mistake(
             "you averaged over all tasks, also over those that were not trained on yet",

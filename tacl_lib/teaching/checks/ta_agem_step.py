@@ -6,6 +6,7 @@ import numpy as np
 
 from tacl_lib.teaching.checks.add_sample import Algorithm3, empty_pool, filled_pool
 from tacl_lib.teaching.checks.check import Check, Mistake
+from tacl_lib.teaching.checks.twist import Twist
 
 
 def ta_agem_step(weights, x, y, pool, clusters, rate, add):
@@ -108,9 +109,16 @@ def _all_added(add, pool, x, y, clusters):
     return pool
 
 
+def _with_decay(decay, given, done):
+    """A variant's number: how much smaller the step makes the weights, whatever the gradient."""
+    weights, *_, rate, _ = given
+    return done | {"weights": done["weights"] - rate * decay * weights}
+
+
 check_ta_agem_step = Check(
     ta_agem_step,
     _cases,
+    twist=Twist((0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25), after=_with_decay),
     mistakes=(
         Mistake(
             "you projected although the product is positive: then nothing is to be done", _variant(project=_corrected)

@@ -8,7 +8,9 @@ from typing import Literal
 import nbformat
 
 from tacl_lib.errors import TaclError
+from tacl_lib.teaching.coursework.platforms import feedback_zip
 from tacl_lib.teaching.coursework.source import ProblemSet, read_sets
+from tacl_lib.teaching.coursework.variants import STUDENTS, class_of, varied, write_register
 from tacl_lib.teaching.coursework.versions import release
 
 Hints = Literal["shown", "costed", "held"]
@@ -24,7 +26,7 @@ _INSTEAD = {
 }
 
 
-def write_bundle(root: Path, folder: Path, hints: Hints = "shown") -> list[Path]:
+def write_bundle(root: Path, folder: Path, hints: Hints = "shown", with_sets: bool = True) -> list[Path]:
     """The student's folder, made anew; and, where hints are not in it, a page of them for the lecturer beside it."""
     if folder.exists() and any(folder.iterdir()) and not (folder / "coursework").is_dir():
         raise TaclError(f"{folder} is not empty and was not made by `make release`; name another folder.")
@@ -40,13 +42,43 @@ def write_bundle(root: Path, folder: Path, hints: Hints = "shown") -> list[Path]
     for of in read_sets(root / "coursework" / "source"):
         path = folder / "coursework" / of.path.name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(with_hints(of, hints), encoding="utf-8")
-        made.append(path)
+        if with_sets:
+            path.write_text(with_hints(of, hints), encoding="utf-8")
+            made.append(path)
         if hints != "shown":
             page = folder.with_name(f"{folder.name}_hints_{of.path.stem}.md")
             page.write_text(hints_of(of), encoding="utf-8")
             made.append(page)
+    if not with_sets:
+        page = folder / "coursework" / "README.md"
+        page.write_text(
+            "Your lecturer gives you the problem sets, each with numbers of your own: put them here.\n",
+            encoding="utf-8",
+        )
     return made
+
+
+def write_variants(root: Path, folder: Path, class_list: Path, hints: Hints = "shown") -> list[Path]:
+    """A folder for each student of a class with their notebooks; for platforms also a zip of each set."""
+    students = class_of(class_list)
+    variants = write_register(folder, students)
+    made = [folder / STUDENTS]
+    for of in read_sets(root / "coursework" / "source"):
+        pages = []
+        for student in students:
+            path = folder / _folder_of(student.name) / of.path.name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(with_hints(varied(of, variants.of(student)), hints), encoding="utf-8")
+            pages.append((student, path))
+        if all(student.prefix for student in students):
+            zipped = folder / f"{of.path.stem}.zip"
+            zipped.write_bytes(feedback_zip(pages, of.path.name))
+            made.append(zipped)
+    return made
+
+
+def _folder_of(name: str) -> str:
+    return re.sub(r"[^\w .@()',-]", "-", name)
 
 
 def with_hints(of: ProblemSet, hints: Hints) -> str:

@@ -8,11 +8,13 @@ import sys
 import warnings
 from pathlib import Path
 
+import nbformat
 from nbformat import NotebookNode
 
 from tacl_lib.errors import TaclError
-from tacl_lib.teaching.coursework.source import ProblemSet, grade_id
-from tacl_lib.teaching.coursework.versions import STUB
+from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_test
+from tacl_lib.teaching.coursework.variants import code_in
+from tacl_lib.teaching.coursework.versions import STUB, release
 
 try:
     from nbgrader.api import Gradebook, MissingEntry
@@ -53,13 +55,18 @@ class FillIn(NbGraderPreprocessor):
         for number, cell in enumerate(nb.cells):
             if cell.cell_type == "code":
                 cell.outputs = [NotebookNode(output) for output in outputs["cells"].get(str(number), [])]
+            # nbgrader has put the plain set's tests here; a student with a variant reads those of the variant.
+            cell.source = outputs["tests"].get(grade_id(cell), cell.source)
         return nb, resources
 
 
 def write_outputs(root: Path, student: str, of: ProblemSet, notebook: NotebookNode, outputs: dict[int, list]) -> None:
     path = _outputs_path(root, student, of.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"of": _fingerprint(notebook), "cells": outputs}), encoding="utf-8")
+    own = nbformat.reads(release(of), as_version=4)
+    tests = {grade_id(cell): cell.source for cell in own.cells if is_test(cell) and code_in([own.cells[0].source])}
+    content = {"of": _fingerprint(notebook), "cells": outputs, "tests": tests}
+    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def _outputs_path(root: Path, student: str, assignment: str) -> Path:

@@ -21,6 +21,7 @@ from tacl_lib.teaching.coursework.sandbox import Protection, protection
 from tacl_lib.teaching.coursework.similarity import pairs, report
 from tacl_lib.teaching.coursework.source import ProblemSet, read_sets
 from tacl_lib.teaching.coursework.submissions import Submission, collect
+from tacl_lib.teaching.coursework.variants import TEXTS, read_variants
 
 #: made anew by each call; the gradebook, with the marks that were given by hand, stays
 REMADE = ("source", "release", "submitted", "autograded", "feedback", "marked", "platform")
@@ -89,17 +90,19 @@ def grade(
     table: Path | None = None,
     column: str | None = None,
     hints: Path | None = None,
+    variants: Path | None = None,
 ) -> Marks:
     """Collect, mark, record, feedback: for every set of which something was handed in.
 
     table: Moodle's grading worksheet or Canvas's gradebook, to be given back with marks in it (Canvas: in the column).
     hints: a CSV with the columns student, exercise, hints: how many each one took, at a mark each.
+    variants: the folder of the class, where each student has a variant.
     """
     protected = protection()
     taken = _hints_taken(hints)
     sets = read_sets(source)
     exported = table.read_bytes() if table else None
-    found, notes = collect(submissions, sets)
+    found, notes = collect(submissions, sets, read_variants(variants) if variants else None)
     used = [of for of in sets if any(submission.of is of for submission in found)]
     _prepare(folder, source)
     course = Course(folder)
@@ -138,7 +141,7 @@ def _prepare(folder: Path, source: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     for old in (*folder.glob("marks_*.csv"), *folder.glob("alike_*.csv")):
         old.unlink()
-    shutil.copytree(source, folder / "source", ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(source, folder / "source", ignore=shutil.ignore_patterns(".*", TEXTS))
 
 
 def _in_parallel(found: list[Submission], timeout: int, protected: Protection) -> dict[int, Marked]:
@@ -146,7 +149,7 @@ def _in_parallel(found: list[Submission], timeout: int, protected: Protection) -
     wanted = {n: submission for n, submission in enumerate(found) if not submission.refused}
     workers = max(1, min(len(wanted), os.cpu_count() or 1))
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        running = {n: pool.submit(mark, s.of, s.notebook, timeout, protected) for n, s in wanted.items()}
+        running = {n: pool.submit(mark, s.marked_as, s.notebook, timeout, protected) for n, s in wanted.items()}
         return {n: _result(future) for n, future in running.items()}
 
 
@@ -185,7 +188,7 @@ def _hand_over(submission: Submission, folder: Path, marked: Marked, remarks: li
     target = folder / "submitted" / submission.student / of.name / of.path.name
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(nbformat.writes(submission.notebook, version=4), encoding="utf-8")
-    write_outputs(folder, submission.student, of, submission.notebook, marked.outputs)
+    write_outputs(folder, submission.student, submission.marked_as, submission.notebook, marked.outputs)
     notes = folder / "marked" / submission.student / f"{of.name}.remarks.json"
     notes.write_text(json.dumps(list(dict.fromkeys(remarks))), encoding="utf-8")
 

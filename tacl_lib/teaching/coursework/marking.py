@@ -15,7 +15,7 @@ from tacl_lib.teaching.checks import CheckFailed
 from tacl_lib.teaching.checks.attempt import Outcome
 from tacl_lib.teaching.coursework import wire
 from tacl_lib.teaching.coursework.sandbox import TOO_LONG, Gone, Process, Protection
-from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_test, points_of
+from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_test, points_of, without_number
 from tacl_lib.teaching.coursework.suspicions import suspicions
 
 #: a submission may take as long as so many cells that run into their limit
@@ -48,8 +48,8 @@ def mark(of: ProblemSet, notebook: NotebookNode, timeout: float, protected: Prot
                 if said and any(words in said for words in ("did not end within", TOO_LONG)):
                     marked.remarks.append(f"in the cell {grade_id(cell)} the answer did not come to an end.")
         marked.outputs |= {n: [*session.printed(n), *map(_error, session.errors(n))] for n in session.numbers}
-        given = {cell.source for cell in of.notebook.cells}
-        own = [n for n in session.numbers if notebook.cells[n].source not in given]
+        given = {without_number(cell.source) for cell in of.notebook.cells}
+        own = [n for n in session.numbers if without_number(notebook.cells[n].source) not in given]
         told = [sentence for number in own for sentence in session.errors(number)]
         marked.remarks = [*told, *marked.remarks]
         marked.suspicion = _suspicion([notebook.cells[n].source for n in own])

@@ -8,7 +8,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_answer, is_test, is_written
+from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_answer, is_test, is_written, without_number
 from tacl_lib.teaching.coursework.versions import release, solution
 
 
@@ -77,7 +77,7 @@ def _odd_tests(notebook: NotebookNode, of: ProblemSet, originals: dict[str, Note
             continue
         if name not in there:
             remarks.append(f"the test cell {name} had been deleted and was put back.")
-        elif there[name].source not in (original.source, whole[name].source):
+        elif without_number(there[name].source) not in map(without_number, (original.source, whole[name].source)):
             remarks.append(f"the test cell {name} had been changed; the original was used.")
         elif there[name].cell_type != "code" or there[name].metadata.get("tags"):
             remarks.append(f"the test cell {name} had another type or tags, so that it would not run; it was put back.")

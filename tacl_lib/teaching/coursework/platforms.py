@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import unicodedata
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,6 +37,33 @@ def owner_of(name: str) -> tuple[Owner | None, str]:
     return None, name
 
 
+def normal(name: str) -> str:
+    """One spelling of umlauts and apostrophes, of which there are several."""
+    return unicodedata.normalize("NFC", name).replace("’", "'").strip()
+
+
+def students_of(table: bytes) -> list[Owner]:
+    """The class, from Moodle's grading worksheet or Canvas's gradebook; else a line is a name."""
+    text = table.decode("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(text)))
+    header = rows[0] if rows else []
+    if "Identifier" in header and "Full name" in header:
+        found = [(row[header.index("Full name")], row[header.index("Identifier")]) for row in rows[1:] if row]
+    elif "Student" in header and "ID" in header:
+        found = [(row[header.index("Student")], row[header.index("ID")]) for row in rows[1:] if row]
+        found = [(name, number) for name, number in found if number.strip() and name != "Test Student"]
+    else:
+        return [Owner(normal(line)) for line in text.splitlines() if line.strip()]
+    return [
+        Owner(normal(name), number, f"{name}_{number}_assignsubmission_file_")
+        for name, number in ((name, _number(number)) for name, number in found)
+    ]
+
+
+def _number(entry: str) -> str:
+    return entry.strip().removeprefix("Participant ").strip()
+
+
 def with_marks(table: bytes, column: str | None, marks: dict[str, float]) -> tuple[bytes, list[str]]:
     """A platform's table with marks in it, by the number of the student; all else stays as it is, to the byte.
 
@@ -54,7 +82,7 @@ def with_marks(table: bytes, column: str | None, marks: dict[str, float]) -> tup
     for row in rows[1:]:
         if len(row) <= max(key, place):
             continue
-        number = _value(row[key]).strip().removeprefix("Participant ").strip()
+        number = _number(_value(row[key]))
         if number in left:
             row[place] = _like(row[place], f"{left.pop(number):g}")
     text = "".join(",".join(row[:-1]) + row[-1] for row in rows)

@@ -21,6 +21,8 @@ from tacl_lib.teaching.coursework.versions import release
 
 #: an expression or statement of fewer parts than this says nothing about who wrote it
 SMALLEST = 4
+#: statements, terms, factors and entries may stand in another order
+_ANY_ORDER = ast.FunctionDef | ast.For | ast.While | ast.If | ast.With | ast.BoolOp | ast.Dict | ast.Set
 
 
 class Pair(NamedTuple):
@@ -78,10 +80,10 @@ def _shape(node: ast.AST, own: set[str]) -> tuple[str, int]:
     if isinstance(node, ast.Name):
         return ("·" if node.id in own else node.id), 1
     if isinstance(node, ast.Constant):
-        return type(node.value).__name__, 1
+        return ("number" if isinstance(node.value, int | float) else type(node.value).__name__), 1
     inner = [_shape(child, own) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
-    if isinstance(node, ast.FunctionDef | ast.For | ast.While | ast.If | ast.With):
-        inner.sort()  # statements may stand in another order
+    if isinstance(node, _ANY_ORDER) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult)):
+        inner.sort()
     label = type(node).__name__ + (f".{node.attr}" if isinstance(node, ast.Attribute) else "")
     return f"{label}({','.join(text for text, _ in inner)})", 1 + sum(size for _, size in inner)
 

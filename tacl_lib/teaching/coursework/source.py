@@ -156,6 +156,11 @@ def is_written(cell: NotebookNode) -> bool:
     return bool(_nbgrader(cell).get("grade")) and bool(_nbgrader(cell).get("solution"))
 
 
+def without_number(source: str) -> str:
+    """A cell that was handed out, without what is a variant's own: those of two students are then the same."""
+    return re.sub(r"\.(?:variant|salted)\([\d.]+\)", "", source)
+
+
 def _nbgrader(cell: NotebookNode) -> dict:
     found = cell.metadata.get("nbgrader")
     return found if isinstance(found, dict) else {}

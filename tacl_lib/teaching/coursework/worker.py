@@ -151,6 +151,7 @@ def _nothing(*_, **__) -> None:
 
 
 _nothing.expect = _nothing.agrees = _nothing.beats = _nothing.chooses = _nothing
+_nothing.variant = _nothing.salted = lambda *_: _nothing
 
 
 @contextlib.contextmanager
