@@ -8,10 +8,18 @@ import pytest
 import torture
 from torture import bits, busy_machine, hit, single_runs
 
+from tacl_lib.runs import cluster
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="signals and shells differ there"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def usual_workers(monkeypatch):
+    """A busy machine is made of more workers than there are cores; afterwards there are as many as before."""
+    monkeypatch.setattr(cluster, "_cores", cluster._cores)
 
 
 def test_a_little_torture_loses_nothing():
