@@ -18,6 +18,7 @@ from tacl_lib.data import Dataset
 from tacl_lib.errors import TaclError, unknown_name
 
 SPLITS = tuple(names.SPLITS)
+BY_MEAN_AND_DEVIATION = ("mnist", "cifar10", "svhn")  #: datasets that are usually scaled so
 SCALINGS = ("customary", "unit", "standard", "symmetric")
 FILLS = ("zero", "black")
 VALIDATIONS = ("parts", "whole")
@@ -190,8 +191,8 @@ def make_tasks(
 
 
 def customary_scaling(dataset: str) -> str:
-    """How PyTorch's examples scale a dataset: MNIST by its mean and deviation, others by 0.5 and 0.5 to [-1, 1]."""
-    return "standard" if dataset == "mnist" else "symmetric"
+    """How PyTorch's examples scale a dataset: MNIST and colour images by mean and deviation, others to [-1, 1]."""
+    return "standard" if dataset in BY_MEAN_AND_DEVIATION else "symmetric"
 
 
 def permutation_of(seed: int, task: int, pixels: int) -> np.ndarray:

@@ -67,6 +67,7 @@ class Study:
 
 AS_RUN = Alternative("as in the profile")
 _SIX = tuple(("disjoint", d, s) for d in ("mnist", "fashion_mnist") for s in ("permutation", "rotation", "class"))
+_COLOUR = tuple(("disjoint", d, s) for d in ("cifar10", "svhn") for s in ("permutation", "rotation", "class"))
 _CLASS = tuple(("disjoint", dataset, "class") for dataset in ("fashion_mnist", "mnist"))
 _CONTINUOUS_CLASS = tuple(("continuous", dataset, "class") for dataset in ("fashion_mnist", "mnist"))
 
@@ -103,6 +104,25 @@ STUDIES = {
                 _GLOROT_UNIT | {"interpolation": "nearest"},
             ),
             Alternative("He's initialisation, inputs in [0, 1]", {"initialisation": "he", "scaling": "unit"}),
+        ),
+    ),
+    "colour": Study(
+        "CIFAR-10 and SVHN, SGD: inputs, rotation",
+        ("sgd",),
+        _COLOUR,
+        (
+            AS_RUN,
+            Alternative("inputs in [-1, 1]", {"scaling": "symmetric"}),
+            Alternative("corners black", {"fill": "black"}),
+        ),
+    ),
+    "colour_lr_adapt": Study(
+        "CIFAR-10 and SVHN, SGD lr adapt: inputs",
+        ("sgd_lr_adapt",),
+        _COLOUR,
+        (
+            AS_RUN,
+            Alternative("inputs in [-1, 1]", {"scaling": "symmetric"}),
         ),
     ),
     "other_methods": Study(

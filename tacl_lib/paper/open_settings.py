@@ -36,7 +36,7 @@ def chosen(profile: Profile) -> list[tuple[str, object, str]]:
     bgd, scaling = own["bgd"], [f"{DATASETS[d]}: {IN_WORDS[customary_scaling(d)]}" for d in PAPER_DATASETS]
     other_inputs = "alternatives were tried with other inputs only (`sgd`)"
     return [
-        ("input scaling", "; ".join(scaling), "fitted (`sgd`) on the first two, assumed for the others"),
+        ("input scaling", "; ".join(scaling), "fitted (`sgd`, `colour`), but for notMNIST, where it is assumed"),
         ("initialisation", IN_WORDS[spec.initialisation], "fitted (`sgd`)"),
         ("momentum of SGD", own["sgd"]["momentum"], f"assumed; {other_inputs}"),
         ("validation data", IN_WORDS[spec.validation], f"assumed; {other_inputs}"),

@@ -115,8 +115,8 @@ class Store:
         return {dataset: "; in other runs: ".join(notes) for dataset, notes in found.items()}
 
     def summaries(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]] | None = None) -> pd.DataFrame:
-        """One row per run: experiment, dataset, split, method, seed, the three metrics, the spec's name, and whether its
-        images are another set than the published one.
+        """One row per run: experiment, dataset, split, method, seed, the three metrics, the spec's name, and
+        another_set: whether its images are not the published set.
 
         jobs: specs and seeds to look for; None takes every run in the store.
         """

@@ -329,7 +329,9 @@ def test_symmetric_scaling():
     torch.testing.assert_close(tasks.inputs(tasks.train, 1).double(), expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "scaling"), [("mnist", "standard"), ("svhn", "symmetric")])
+@pytest.mark.parametrize(
+    ("name", "scaling"), [("mnist", "standard"), ("svhn", "standard"), ("fashion_mnist", "symmetric")]
+)
 def test_customary_scaling_depends_on_the_dataset(name, scaling):
     data = replace(dataset(), name=name)
     found, expected = (make_tasks(data, "class", scaling=s).scaling for s in ("customary", scaling))

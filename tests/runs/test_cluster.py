@@ -21,6 +21,7 @@ import distributed
 import psutil
 import pytest
 from small_runs import PLAIN, SEEDS
+from sockets import listening
 
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import cluster
@@ -32,15 +33,6 @@ from tacl_lib.runs.store import Store
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120
-
-
-def listening(me: psutil.Process | None = None) -> set[tuple[str, int]]:
-    """What the system says of a process, this one unless told, and of all that it started."""
-    me, found = me or psutil.Process(), set()
-    for process in (me, *me.children(recursive=True)):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found |= {tuple(c.laddr) for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -150,11 +142,8 @@ def test_a_scheduler_without_tls_elsewhere_is_warned_of_once(given, expected, mo
 @pytest.mark.slow
 def test_a_worker_that_is_slow_to_come_back_is_waited_for(monkeypatch):
     monkeypatch.setattr(cluster, "_cores", lambda: 1)
-    with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}),  # any start is slow beside this
-        cluster.workers() as address,
-        distributed.Client(address) as client,
-    ):
+    impatient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"})  # any start is slow beside this
+    with impatient, cluster.workers() as address, distributed.Client(address) as client:
         first = client.submit(os.getpid).result()
         os.kill(first, signal.SIGKILL)
         assert client.submit(os.getpid, pure=False).result(timeout=PATIENCE) != first
