@@ -4,13 +4,14 @@ Needs ``pip install dask-jobqueue`` and a folder that all nodes see. It asks SLU
 of seeds at a time, and hands their scheduler's address to the reproduction. A job that SLURM ends loses nothing but
 the steps since its last checkpoint: another worker goes on with it, and when Dask gives up on a job, it is submitted
 again. Scheduler and workers talk through TLS with a key that is made for this reproduction; workers read it from
-``~/.dask-jobqueue-keys``, which nobody else may enter.
+``~/.dask-jobqueue-keys``, which nobody else may enter. Dask's pages know no key, so none is served.
 """
 
 import math
 import sys
 from pathlib import Path
 
+import dask
 from dask_jobqueue import SLURMCluster
 from distributed import Security
 
@@ -27,6 +28,7 @@ longest = max(seconds_of(all_jobs(paper, paper.datasets), default_device(), prin
 keys = Path.home() / ".dask-jobqueue-keys"
 keys.mkdir(mode=0o700, exist_ok=True)
 security = Security.temporary()
+dask.config.set({"distributed.scheduler.http.routes": []})
 cluster = SLURMCluster(
     queue="normal",  # your partition
     cores=1,
@@ -34,8 +36,12 @@ cluster = SLURMCluster(
     memory="8GB",
     walltime=f"{math.ceil(2 * longest / 3600) + 1}:00:00",  # the longest job, on a node of half the speed
     worker_extra_args=["--lifetime", f"{math.ceil(2 * longest / 60) + 30}m", "--lifetime-stagger", "10m"],
+    scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
     job_extra_directives=[],  # e.g. ["--gres=gpu:1"]: a worker uses the GPU that it is given
-    job_script_prologue=["export OMP_NUM_THREADS=1", "source .venv/bin/activate"],
+    job_script_prologue=[
+        "export OMP_NUM_THREADS=1 DASK_DISTRIBUTED__WORKER__HTTP__ROUTES=[]",
+        "source .venv/bin/activate",
+    ],
     protocol="tls://",
     security=security,
     shared_temp_directory=str(keys),

@@ -55,14 +55,17 @@ def same(one: Record, other: Record) -> bool:
     return one.digest() == other.digest()
 
 
-def hit(process: psutil.Process | subprocess.Popen, how: str, rng: random.Random) -> None:
-    """Send a signal; whoever is stopped goes on a little later."""
-    names = how.split(" and ")
-    with suppress(psutil.NoSuchProcess, ProcessLookupError):
-        for place, name in enumerate(names):
+def hit(process: psutil.Process, how: str, rng: random.Random) -> bool:
+    """Send a signal; whoever is stopped goes on a little later. False: the process had ended before."""
+    with suppress(psutil.NoSuchProcess):
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        for place, name in enumerate(how.split(" and ")):
             if place:
                 time.sleep(rng.uniform(0.1, 2))
             process.send_signal(getattr(signal, f"SIG{name}"))
+        return True
+    return False
 
 
 def single_runs(tries: int, rng: random.Random) -> list[Row]:
@@ -80,12 +83,11 @@ def single_runs(tries: int, rng: random.Random) -> list[Row]:
                 process = fork.Process(target=_quietly, args=(job, folder))
                 process.start()
                 time.sleep(rng.uniform(0, usual))
-                hit(psutil.Process(process.pid), how, rng)
+                tried[how] += hit(psutil.Process(process.pid), how, rng)
                 if how == "STOP and CONT":
                     process.join(rng.uniform(0, usual))
                     process.kill()
                 process.join()
-                tried[how] += 1
             _quietly(job, folder)
             found = Store(folder).records(*job)
             fine = len(found) == len(job.seeds) and all(map(same, found, wanted[job]))
@@ -113,9 +115,8 @@ def reproductions(tries: int, rng: random.Random) -> list[Row]:
             order = [victims[(tried.total() + number) % len(victims)] for number in range(some)]
             for who, how in order:
                 process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                _disturb(process, who, how, rng)
+                tried[who, how] += _disturb(process, who, how, rng)
                 process.wait()
-                tried[who, how] += 1
             ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             store = Store(f"{folder}/results")
             fine = ended.returncode == 0 and all(
@@ -128,21 +129,22 @@ def reproductions(tries: int, rng: random.Random) -> list[Row]:
     return [(f"a reproduction: {who}", how, tried[who, how], lost[who, how]) for who, how in victims if tried[who, how]]
 
 
-def _disturb(process: subprocess.Popen, who: str, how: str, rng: random.Random) -> None:
-    """Wait for the first child of that kind, a moment more, and hit it. What is not disturbed to death may end."""
+def _disturb(process: subprocess.Popen, who: str, how: str, rng: random.Random) -> bool:
+    """Wait for the first child of that kind, a moment more, and hit one of those that live then."""
     main = psutil.Process(process.pid)
     while process.poll() is None:
-        found = [main] if who == "main process" else _children(main, who)
-        if found:
+        if _victims(main, who):
             time.sleep(rng.uniform(0, 15))
-            hit(rng.choice(found), how, rng)
-            break
+            found = _victims(main, who)
+            if found and hit(rng.choice(found), how, rng):
+                return True
         time.sleep(0.1)
+    return False
 
 
-def _children(main: psutil.Process, who: str) -> list[psutil.Process]:
+def _victims(main: psutil.Process, who: str) -> list[psutil.Process]:
     """Workers are spawned by multiprocessing; their nannies live in the main process, one thread for all."""
-    if who == "nanny":
+    if who in ("main process", "nanny"):
         return [main]
     mark = {"worker": "spawn_main", "kernel": "ipykernel"}[who]
     found = []
@@ -155,14 +157,15 @@ def _children(main: psutil.Process, who: str) -> list[psutil.Process]:
 
 
 def busy_machine(rounds: int, rng: random.Random, jobs: int = 200, workers: int = 8) -> list[Row]:
-    """All jobs must be stored, and each must have been run once."""
+    """Each job must be stored, once, with the numbers of an undisturbed run."""
     rows = []
+    todo = [Job(replace(SPEC, learner="sgd", epochs=2), (seed,)) for seed in range(jobs)]
+    wanted = [run(*job, progress=False)[0] for job in todo if rounds]
     for number in range(rounds):
-        todo = [Job(replace(SPEC, learner="sgd", epochs=2), (seed,)) for seed in range(jobs)]
         loads = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
-        killed, over = [], threading.Event()
+        killed, written, over = [], set(), threading.Event()
         with tempfile.TemporaryDirectory() as folder:
-            killer = threading.Thread(target=_kill_in_turn, args=(Path(folder), over, killed, rng))
+            killer = threading.Thread(target=_kill_in_turn, args=(Path(folder), over, killed, written, rng))
             killer.start()
             try:
                 cluster._cores = lambda: workers
@@ -174,21 +177,31 @@ def busy_machine(rounds: int, rng: random.Random, jobs: int = 200, workers: int 
                 killer.join()
                 for load in loads:
                     load.kill()
-            store = Store(folder)
-            stored = sum(len(store.records(*job)) for job in todo)
-        print(f"round {number + 1}: {stored} of {jobs} stored, {len(killed)} workers killed", file=sys.stderr)
-        rows.append(
-            (f"{jobs} jobs, {workers} workers, {len(killed)} killed, round {number + 1}", "KILL", jobs, jobs - stored)
+            written |= _versions(Path(folder))
+            found = [Store(folder).records(*job) for job in todo]
+            fine = sum(len(one) == 1 and same(one[0], other) for one, other in zip(found, wanted, strict=True))
+        again = len(written) - len({name for name, *_ in written})
+        print(
+            f"round {number + 1}: {fine} of {jobs} stored, {again} twice, {len(killed)} workers killed", file=sys.stderr
         )
+        what = f"{jobs} jobs, {workers} workers, {len(killed)} killed, round {number + 1}"
+        rows.append((what, "KILL", jobs, jobs - fine + again))
     return rows
 
 
-def _kill_in_turn(folder: Path, over: threading.Event, killed: list[int], rng: random.Random) -> None:
+def _versions(folder: Path) -> set[tuple[str, int, int]]:
+    """The results that are there; one that was written again has another inode or time."""
+    return {(path.name, path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.glob("*.parquet")}
+
+
+def _kill_in_turn(folder: Path, over: threading.Event, killed: list, written: set, rng: random.Random) -> None:
     """Kill a worker whenever some more jobs are stored: that often however slow the machine is."""
     patience = 0
     while not over.wait(0.5):
-        stored = len(list(folder.glob("*.parquet")))
-        workers = _children(psutil.Process(), "worker")
+        seen = _versions(folder)
+        written |= seen
+        stored = len(seen)
+        workers = _victims(psutil.Process(), "worker")
         if stored >= patience and workers:
             victim = min(workers, key=lambda process: process.create_time())  # the oldest: each has its turn
             hit(victim, "KILL", rng)

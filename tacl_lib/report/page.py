@@ -13,7 +13,7 @@ from tacl_lib.paper.readings import PAPER
 from tacl_lib.paper.together import Together
 from tacl_lib.report.figures import style
 from tacl_lib.report.gallery import Gallery
-from tacl_lib.report.live import in_kind
+from tacl_lib.report.live import GAP, PAPER_ALIKE, in_kind
 from tacl_lib.report.rendering import allowed, picture, render, stylesheet
 from tacl_lib.report.summary import Shown, summary_of
 from tacl_lib.report.tables import Table, result_tables, table_of_settings
@@ -67,7 +67,7 @@ def paper_part(store: Together) -> dict | None:
         "tables": tables,
         "notes": _notes(tables),
         "figures": _shown(gallery),
-        "waiting": gallery.waiting,
+        "waiting": [gallery.title(name) for name in gallery.waiting],
         "judged": evidence.judged(),
         "own": sorted(evidence.own),
     }
@@ -92,6 +92,8 @@ def live_part(profile: Profile, jobs: Sequence[Job], store: Store) -> dict:
         "rules": in_kind(runs, gallery.study_runs(), gallery.study_dataset),
         "figures": _shown(gallery, width=1100),
         "seeds": len(profile.seeds),
+        "gap": GAP,
+        "paper_alike": PAPER_ALIKE,
     }
 
 

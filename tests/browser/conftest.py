@@ -8,11 +8,15 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .lab import Lab, running_jupyterlab
 from .notebook import Notebook
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # --disable-gpu leaves WebGL to the software renderer, which the 3-D figures need.
 FLAGS = [
@@ -53,18 +57,23 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="package")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A running JupyterLab with an empty root folder, and a browser in which to open notebooks."""
+def browser() -> Iterator["Browser"]:
+    """A browser without a window."""
     path = chromium()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         _missing("playwright is not installed; it is in the extra [browser]")
-    with ExitStack() as stack:
-        server = stack.enter_context(running_jupyterlab(tmp_path_factory.mktemp("jupyterlab")))
-        playwright = stack.enter_context(sync_playwright())
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        stack.callback(browser.close)
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="package")
+def lab(tmp_path_factory: pytest.TempPathFactory, browser: "Browser") -> Iterator[Lab]:
+    """A running JupyterLab with an empty root folder, and a browser in which to open notebooks."""
+    with running_jupyterlab(tmp_path_factory.mktemp("jupyterlab")) as server:
         yield Lab(server, browser)
 
 

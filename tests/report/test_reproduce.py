@@ -26,6 +26,7 @@ import psutil
 import pytest
 from nbclient.exceptions import DeadKernelError
 from small_runs import assert_same
+from sockets import listening
 
 from tacl_lib.errors import TaclError
 from tacl_lib.report import reproduce
@@ -50,6 +51,7 @@ class Story(NamedTuple):
     ended: list  #: exit code and stderr of each reproduction that was not killed
     versions: dict  #: file → how often a record was written
     killed_at: list  #: how many records there were at each kill
+    sockets: set  #: where its processes listened
 
 
 class Started:
@@ -86,7 +88,7 @@ def environment(tmp_path_factory):
 def story(tmp_path_factory, environment):
     room = tmp_path_factory.mktemp("reproduction")
     results, rng = room / "results", random.Random(3)
-    versions, killed_at, alive = {}, [], []
+    versions, killed_at, alive, sockets = {}, [], [], set()
 
     def records():
         found = [path for path in results.glob("*-0.parquet")]
@@ -96,9 +98,12 @@ def story(tmp_path_factory, environment):
         return len(found)
 
     def until(true, watched):
-        end = time.monotonic() + PATIENCE
+        end, look = time.monotonic() + PATIENCE, 0
         while not true():
             assert time.monotonic() < end, "waited in vain"
+            if time.monotonic() > look:
+                sockets.update(listening(psutil.Process(watched.process.pid)))
+                look = time.monotonic() + 1
             if watched.process.poll() is not None:  # ended, well or not
                 return
             time.sleep(0.01)
@@ -130,7 +135,7 @@ def story(tmp_path_factory, environment):
         until(lambda: records() < 0, other)
         until(lambda: records() < 0, last)
         ended = [(each.process.returncode, each.said()) for each in (other, last)]
-        yield Story(results, room / "build" / "smoke", room / "figures" / "smoke", ended, versions, killed_at)
+        yield Story(results, room / "build" / "smoke", room / "figures" / "smoke", ended, versions, killed_at, sockets)
     finally:
         for each in alive:
             if each.process.poll() is None:
@@ -148,6 +153,12 @@ def test_somebody_was_killed_in_the_middle(story):
     assert len(story.killed_at) == KILLS
     assert story.killed_at == sorted(story.killed_at)  # nothing that was finished is lost
     assert 0 < story.killed_at[0] < len(JOBS)
+
+
+def test_nobody_outside_this_machine_can_reach_it(story):
+    """Workers, nannies, scheduler, and the kernels of notebooks: all that listened while it ran."""
+    assert len(story.sockets) > 6 + 2 * 5  # a kernel has five
+    assert {host for host, _ in story.sockets} == {"127.0.0.1"}
 
 
 def test_each_run_was_stored_once(story):

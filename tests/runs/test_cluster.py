@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import ipaddress
 import os
 import re
 import signal
@@ -20,25 +21,18 @@ import distributed
 import psutil
 import pytest
 from small_runs import PLAIN, SEEDS
+from sockets import listening
 
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import cluster
+from tacl_lib.runs.cost import seconds
 from tacl_lib.runs.execution import execute
-from tacl_lib.runs.grid import Job
+from tacl_lib.runs.grid import Job, all_jobs
+from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120
-
-
-def listening() -> set[tuple[str, int]]:
-    """What the system says of this process and of all that it started."""
-    me = psutil.Process()
-    found = set()
-    for process in (me, *me.children(recursive=True)):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found |= {tuple(c.laddr) for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +61,12 @@ def test_without_a_key_each_port_is_closed_or_empty(ports):
         assert serves_nothing(port) or refuses_tls(port), port
 
 
-def refuses_tls(port: int) -> bool:
+def refuses_tls(port: int, host: str = "127.0.0.1") -> bool:
     """Whether a TLS server there ends the connection of a client that has no certificate."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        plain = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        plain = socket.create_connection((host, port), timeout=PATIENCE)
         with plain, context.wrap_socket(plain) as encrypted:
             return encrypted.recv(1) == b""
     except ssl.SSLError as error:
@@ -81,11 +75,11 @@ def refuses_tls(port: int) -> bool:
         return True
 
 
-def serves_nothing(port: int) -> bool:
+def serves_nothing(port: int, host: str = "127.0.0.1") -> bool:
     """Whether a web server there has none of the pages that Dask's have."""
     for page in ("", "health", "metrics", "info/main/workers.html", "json/identity.json", "proxy/1/127.0.0.1/"):
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=PATIENCE)
+            urllib.request.urlopen(f"http://{host}:{port}/{page}", timeout=PATIENCE)
             return False
         except urllib.error.HTTPError as answer:
             if answer.code != 404:
@@ -208,6 +202,63 @@ def test_the_example_of_a_cluster_with_tls_works(tmp_path):
     assert "not encrypted" not in done.stderr
     assert len(list((tmp_path / "results").glob("*.parquet"))) == 2
     assert (tmp_path / "tls.key").stat().st_mode & 0o077 == 0
+
+
+SBATCH = """#!/bin/sh
+echo $$ >> jobs
+setsid sh "$1" > log 2>&1 &
+echo $! > pid
+cp "$1" script
+echo Submitted batch job 7
+"""
+SCANCEL = '#!/bin/sh\nkill -- -"$(cat pid)"\n'
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the example is for a shell")
+def test_the_example_for_slurm_works_and_serves_no_pages(tmp_path):
+    """SLURM is two scripts here, and this machine is its only node."""
+    for name, script in {"bin/sbatch": SBATCH, "bin/scancel": SCANCEL, ".venv/bin/activate": ""}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    environment |= {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}", "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, ROOT / "tools" / "slurm.py", "--profile", "smoke", "--methods", "sgd", "--seeds", "0"]
+    command += [f"--{name}={tmp_path / name}" for name in ("results", "build", "figures")]
+    with (tmp_path / "said").open("w") as said:
+        started = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=said, stderr=said)
+    keys, asked = tmp_path / ".dask-jobqueue-keys", set()
+    try:
+        while started.poll() is None:
+            found = set()
+            with contextlib.suppress(psutil.Error, FileNotFoundError, ValueError):  # not begun yet, or over
+                found = listening(psutil.Process(started.pid))
+                found |= listening(psutil.Process(int((tmp_path / "pid").read_text())))
+                assert keys.stat().st_mode & 0o077 == 0
+            for host, port in found - asked:
+                if not ipaddress.ip_address(
+                    host
+                ).is_loopback:  # there kernels of notebooks listen, with keys of their own
+                    there = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)
+                    assert serves_nothing(port, there) or refuses_tls(port, there.strip("[]")), (host, port)
+                    asked.add((host, port))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                started.wait(1)
+    finally:
+        started.kill()
+        subprocess.run([tmp_path / "bin" / "scancel"], cwd=tmp_path, capture_output=True)
+    assert started.returncode == 0, (tmp_path / "said").read_text()
+    assert len(asked) >= 3  # scheduler, nanny and worker at least
+    assert len(list((tmp_path / "results").glob("*.parquet"))) == 6  # three splits, twice
+    assert not list(keys.iterdir())
+    script = (tmp_path / "script").read_text()
+    hours, minutes = (
+        int(re.search(pattern, script)[1]) for pattern in (r"#SBATCH -t (\d+):00:00", r"--lifetime (\d+)m")
+    )
+    assert 60 * hours > minutes + 10  # a worker leaves before SLURM ends it
+    longest = max(seconds(job) for job in all_jobs(PROFILES["paper"], PROFILES["paper"].datasets))
+    assert 60 * minutes > 2 * longest
 
 
 def test_a_key_that_does_not_fit_is_one_sentence(address):
