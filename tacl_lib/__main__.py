@@ -31,6 +31,7 @@ COMMANDS = {
     "merge": Command("tacl_lib.runs.merge", "take over finished runs that somebody else has made"),
     "figure": Command("tacl_lib.report.gallery", "make one figure of the paper from stored runs"),
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
+    "beyond": Command("tacl_lib.runs.beyond", "make the runs of notebook 11: larger networks, reduced"),
     "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),
     "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
     "grade": Command("tacl_lib.teaching.coursework.__main__", "grade what students handed in", ("grade",)),

@@ -1,8 +1,8 @@
 """Any `torch.nn.Module`, R at once, behind the interface of `tacl_lib.core.network`.
 
 The parameters of R modules are stacked, and `torch.func` runs all of them in one call. Gradients are dense vectors;
-stored ones are kept as two factors a layer where that takes less (see `traced`). This is the network for everything that
-the fast perceptron cannot be, and what a learner asks is the same.
+stored ones are kept as two factors a layer where that takes less (see `traced`). This is the network for everything
+that the fast perceptron cannot be, and what a learner asks is the same.
 """
 
 import math

@@ -72,8 +72,10 @@ def make_network(
     known = settings_of_network(name)
     for setting, value in settings.items():
         if setting not in known:
-            raise unknown_name(f"setting of {name}", setting, known) if known else TaclError(
-                f"the network {name} has no setting {setting!r}; it has none of its own."
+            raise (
+                unknown_name(f"setting of {name}", setting, known)
+                if known
+                else TaclError(f"the network {name} has no setting {setting!r}; it has none of its own.")
             )
         if type(value) is not type(known[setting]) and known[setting] is not None:
             kind = type(known[setting]).__name__

@@ -27,10 +27,8 @@ class Layer(NamedTuple):
 
     def product(self, a: torch.Tensor, delta: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
         """⟨u_i, G⟩ of n samples of one run ``[n]``: their a and δ, and a matrix G of the weight's shape."""
-        if isinstance(self.module, nn.Linear):
-            moved = a @ matrix.mT
-        else:
-            moved = F.conv2d(a, matrix, None, *self._where())
+        linear = isinstance(self.module, nn.Linear)
+        moved = a @ matrix.mT if linear else F.conv2d(a, matrix, None, *self._where())
         return (moved * delta).flatten(1).sum(1)
 
     def combined(self, a: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
