@@ -207,8 +207,8 @@ class ModuleNetwork:
     def _factored_layers(self) -> list[Layer]:
         """The layers whose stored gradients are kept as two factors; none if that does not give the true gradient.
 
-        A module can do with a layer what nobody sees from outside, such as change in place what went into it, so one
-        sample is tried both ways.
+        A module can do with a layer what nobody sees from outside, such as use its weight a second time, so one sample
+        is tried both ways.
         """
         flat, shapes = self._flat[0], dict(zip(self._names, self._shapes, strict=True))
         source = torch.Generator().manual_seed(0)
