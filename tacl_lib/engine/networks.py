@@ -9,6 +9,7 @@ Keyword arguments with a default are its settings: ``RunSpec(network="mine", net
 """
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -22,6 +23,7 @@ from tacl_lib.errors import TaclError, refuse_second, unknown_name
 
 Build = Callable[..., nn.Module]
 MLP = "mlp"  #: the paper's; its settings are `hidden` and `initialisation`
+_OF_MLP = {"hidden": (200, 200), "initialisation": "torch"}
 _BUILDS: dict[str, Build] = {}
 
 
@@ -60,29 +62,23 @@ def make_network(
     image_shape: tuple[int, int, int],
     classes: int,
     *,
-    hidden: Sequence[int] = (200, 200),
-    initialisation: str = "torch",
     device: torch.device | str = "cpu",
     **settings,
 ) -> Network:
     """A network by name, e.g. ``make_network("resnet", seeds, tasks.image_shape, tasks.classes, width=8)``.
 
-    hidden, initialisation: of the perceptron, see `Mlp`; others leave them aside.
+    The perceptron takes ``hidden``, a tuple of widths, and ``initialisation``, see `Mlp`.
     """
-    known = settings_of_network(name)
+    known = _OF_MLP if name == MLP else settings_of_network(name)
     for setting, value in settings.items():
         if setting not in known:
-            raise (
-                unknown_name(f"setting of {name}", setting, known)
-                if known
-                else TaclError(f"the network {name} has no setting {setting!r}; it has none of its own.")
-            )
-        if type(value) is not type(known[setting]) and known[setting] is not None:
+            raise unknown_name(f"setting of {name}", setting, known or ["none: it has no settings"])
+        if name != MLP and known[setting] is not None and type(value) is not type(known[setting]):
             kind = type(known[setting]).__name__
             raise TaclError(f"{setting} of {name} must be of the kind {kind}, as its default is, not {value!r}.")
     if name == MLP:
-        height, width, channels = image_shape
-        return Mlp(seeds, (height * width * channels, *hidden, classes), initialisation, device)
+        hidden, initialisation = (_OF_MLP | settings).values()
+        return Mlp(seeds, (math.prod(image_shape), *hidden, classes), initialisation, device)
     return ModuleNetwork(seeds, lambda: _BUILDS[name](image_shape, classes, **settings), image_shape, classes, device)
 
 

@@ -10,7 +10,7 @@ from tacl_lib.core.network import Network
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks, checked_seeds, make_tasks
 from tacl_lib.data import Dataset, load
-from tacl_lib.engine.networks import make_network
+from tacl_lib.engine.networks import MLP, make_network
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.training import train
@@ -41,8 +41,12 @@ def tasks_of(spec: RunSpec, dataset: Dataset, seeds: tuple[int, ...]) -> Tasks:
 
 def network_of(spec: RunSpec, tasks: Tasks, device: torch.device | str) -> Network:
     """The networks that the runs of a spec train, one for each seed of the tasks."""
-    own = {"hidden": spec.hidden, "initialisation": spec.initialisation, "device": device}
-    return make_network(spec.network, tasks.seeds, tasks.image_shape, tasks.classes, **own, **spec.network_settings)
+    settings = spec.network_settings
+    if spec.network == MLP:
+        if settings:
+            raise TaclError("the network mlp has no settings of its own; hidden and initialisation are the run's.")
+        settings = {"hidden": spec.hidden, "initialisation": spec.initialisation}
+    return make_network(spec.network, tasks.seeds, tasks.image_shape, tasks.classes, device=device, **settings)
 
 
 def run(

@@ -90,7 +90,7 @@ def test_products_and_sums_are_those_of_whole_gradients(made):
 
 
 def test_what_is_left_is_orthogonal_to_every_stored_gradient(made):
-    network, module = made
+    network, _ = made
     learner = make_learner("ta_ogd", network, rate=0.01, clusters=3, cluster_size=2)
     for step in range(8):
         learner.step(*samples(4, network.features, seed=step))
