@@ -1,7 +1,4 @@
-"""Beyond the paper: larger networks, reduced until two cores finish them.
-
-    tacl beyond            makes what is missing of these runs, in this process
-    tacl beyond --list     says which there are
+"""Beyond the paper: larger networks, reduced until two cores finish them. `tacl beyond` makes these runs.
 
 The same streams for the paper's perceptron, a small convolutional network and a narrow ResNet; and for TA-A-GEM three
 memories: clusters in the space of pixels, clusters in the space of the network's last hidden layer, and random
@@ -9,20 +6,12 @@ assignment. Nothing here is comparable with the paper, and none of it counts amo
 folder of their own.
 """
 
-import argparse
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
-import torch
-
-from tacl_lib.errors import TaclError
-from tacl_lib.runs.execution import run_job
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.profiles import Profile
-from tacl_lib.runs.store import REFERENCE, Store
+from tacl_lib.runs.store import REFERENCE
 
 #: where the runs are that come with the project
 STORED = REFERENCE / "beyond"
@@ -117,24 +106,3 @@ def job(profile: Profile, column: tuple[str, str], shape: Shape, variant: Varian
 
 def jobs(profile: Profile) -> list[Job]:
     return [job(profile, c, shape, variant) for c in columns(profile) for shape in SHAPES for variant in VARIANTS]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="tacl beyond", description="Make the runs of notebook 11, one after another.")
-    parser.add_argument("--results", type=Path, default=STORED, help="the store; default: results/reference/beyond")
-    parser.add_argument("--list", action="store_true", help="only say which runs there are, and which are done")
-    options = parser.parse_args(arguments)
-    store = Store(options.results)
-    torch.set_num_threads(1)
-    for one in jobs(PROFILES["beyond"]):
-        missing = store.missing(*one)
-        print(f"{'missing' if missing else 'done':8} {one} on {one.spec.network}", flush=True)
-        if missing and not options.list:
-            try:
-                run_job(one, options.results)
-            except TaclError as error:
-                sys.exit(f"tacl beyond: {error}")
-
-
-if __name__ == "__main__":
-    main()
