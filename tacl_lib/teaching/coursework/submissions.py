@@ -174,7 +174,7 @@ def _of_student(
         if not there:
             continue
         best = max(there, key=lambda found: (len(solved(found.notebook, of)), found.name == of.path.name))
-        submission = Submission(student, of, best.owner, best.name, list(best.remarks))
+        submission = Submission(student, of, best.owner, file=best.name, remarks=list(best.remarks))
         others = [found.name for found in there if found is not best]
         if others:
             submission.remarks.append(f"of several files {best.name} was marked, {', '.join(others)} left aside.")
@@ -187,9 +187,9 @@ def _of_student(
         of = found.of or fallback
         if found.notebook is None and of.name not in done and (found.of or not collected):
             done.add(of.name)
-            collected.append(Submission(student, of, found.owner, found.name, list(found.remarks)))
+            collected.append(Submission(student, of, found.owner, file=found.name, remarks=list(found.remarks)))
     if not collected:
-        collected.append(Submission(student, fallback, owner, "", ["nothing was handed in: the folder is empty."]))
+        collected.append(Submission(student, fallback, owner, remarks=["nothing was handed in: the folder is empty."]))
     return collected
 
 
