@@ -45,7 +45,7 @@ lab: ## open your own copies of the notebooks in JupyterLab (in my_notebooks; AR
 	@tools/setup $(VENV) none check
 	$(TACL) lab $(ARGS)
 
-fresh: ready ## bring a fresh copy of a notebook (NAME=02_agem); yours is kept beside it
+fresh: ready ## get a fresh copy of a notebook (NAME=02_agem); yours is kept beside it
 	$(TACL) fresh $(NAME)
 
 data: ready ## fetch every dataset that is available, and show where it came from
@@ -114,7 +114,7 @@ fuzz: setup-test ## try wrong input of every kind, thousands of cases (CASES=200
 torture: setup-test ## kill, stop, damage and overload runs and reproductions, and count what is lost (an hour or two)
 	@$(VENV)/bin/python tools/torture.py
 
-pictures: setup-test ## run the lessons in a real JupyterLab and take the README's pictures of them (needs Chromium)
+pictures: setup-test ## run the lessons in a real JupyterLab and take the README's screenshots (needs Chromium)
 	@$(VENV)/bin/python tools/pictures.py $(NAME)
 
 clean: ## remove what was built (results and data stay)
