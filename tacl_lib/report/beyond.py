@@ -25,7 +25,19 @@ from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import not_run
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
-from tacl_lib.runs.beyond import PLACES, PROFILES, SHAPES, STORED, VARIANTS, Shape, columns, job, jobs
+from tacl_lib.runs.beyond import (
+    PLACES,
+    PROFILES,
+    SHAPES,
+    STORED,
+    STORED_GRADIENTS,
+    VARIANTS,
+    Shape,
+    columns,
+    job,
+    jobs,
+    sizes,
+)
 from tacl_lib.runs.execution import run_job
 from tacl_lib.runs.profiles import Profile
 from tacl_lib.runs.store import Store
@@ -190,30 +202,20 @@ def figure(runs: pd.DataFrame, profile: Profile, metric: str = "average_accuracy
 
 
 def networks_line(profile: Profile) -> str:
-    """Which networks these are, and how many weights they have on the first column."""
-    from tacl_lib.core.tasks import make_tasks
-    from tacl_lib.data import Dataset
-    from tacl_lib.engine.networks import make_network
-    from tacl_lib.runs.cost import shape_of
-
-    parts = []
-    for dataset, split in dict.fromkeys((d, columns(profile)[0][1]) for d, _ in columns(profile)):
-        shape = shape_of(dataset)[1:]
-        images, labels = np.zeros((10, *shape), np.uint8), np.arange(10)
-        classes = make_tasks(Dataset("sizes", images, labels, images, labels), split, task_count=2).classes
-        for of in SHAPES:
-            network = make_network(of.network, (0,), shape, classes, **of.settings)
-            whole = network.parameter_count * 297 * 4
-            gradients = network.stored_gradients(297)
-            taken = sum(t.nbytes for t in _tensors(gradients.members))
-            parts.append([dataset, of.title, _told(of), f"{network.parameter_count:,}", _mb(taken), _mb(whole)])
-    heads = ["dataset", "network", "settings", "weights", "297 stored gradients of a run", "were they whole"]
-    return markdown_table(heads, parts)
-
-
-def _tensors(value) -> list[torch.Tensor]:
-    """All tensors in nested tuples and lists."""
-    return [value] if isinstance(value, torch.Tensor) else [t for part in value for t in _tensors(part)]
+    """Which networks these are, how many weights they have, and what their stored gradients take."""
+    heads = [
+        "dataset",
+        "network",
+        "settings",
+        "weights",
+        f"{STORED_GRADIENTS} stored gradients of a run",
+        "were they whole",
+    ]
+    rows = [
+        [dataset, shape.title, _told(shape), f"{weights:,}", _mb(taken), _mb(weights * STORED_GRADIENTS * 4)]
+        for dataset, shape, weights, taken in sizes(profile)
+    ]
+    return markdown_table(heads, rows)
 
 
 def _told(shape: Shape) -> str:

@@ -6,9 +6,12 @@ assignment. Nothing here is comparable with the paper, and none of it counts amo
 folder of their own.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from tacl_lib.engine.networks import make_network
+from tacl_lib.runs.cost import shape_of
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.profiles import Profile
 from tacl_lib.runs.store import REFERENCE
@@ -56,6 +59,7 @@ COLUMNS = (
 )
 #: of a memory of samples: fewer than in the paper, as there are fewer arrivals that compete for them
 PLACES = 90
+STORED_GRADIENTS = 297  #: of TA-OGD in the paper
 _RATE = 0.02
 PROFILES = {
     "beyond": Profile(
@@ -106,3 +110,14 @@ def job(profile: Profile, column: tuple[str, str], shape: Shape, variant: Varian
 
 def jobs(profile: Profile) -> list[Job]:
     return [job(profile, c, shape, variant) for c in columns(profile) for shape in SHAPES for variant in VARIANTS]
+
+
+def sizes(profile: Profile) -> Iterator[tuple[str, Shape, int, int]]:
+    """Of each dataset and network: how many weights, and the bytes that a run's stored gradients of them take."""
+    for dataset in profile.datasets:
+        shape = shape_of(dataset)[1:]
+        for of in SHAPES:
+            network = make_network(of.network, (0,), shape, 2, **of.settings)
+            members = network.stored_gradients(STORED_GRADIENTS).members
+            members = members.tensors() if hasattr(members, "tensors") else [t for part in members for t in part]
+            yield dataset, of, network.parameter_count, sum(tensor.nbytes for tensor in members)
