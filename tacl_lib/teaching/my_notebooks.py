@@ -99,10 +99,18 @@ def jupyterlab(root: Path, options: Sequence[str] = ()) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl lab", description=__doc__.split("\n")[0])
-    parser.add_argument("--fresh", metavar="NAME", help="get a fresh copy of a notebook, e.g. 02_agem, and do no more")
+    parser.add_argument(
+        "--fresh",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="get a fresh copy of a notebook, e.g. 02_agem, and do no more",
+    )
     options, of_jupyterlab = parser.parse_known_args(arguments)
     notebooks = MyNotebooks()
-    if options.fresh:
+    if options.fresh is not None:
+        if not options.fresh:
+            raise TaclError("say which notebook, e.g. tacl fresh 02_agem, or make fresh NAME=02_agem.")
         kept = notebooks.fresh(options.fresh)
         print(f"{FOLDER}/{Path(options.fresh).stem}.ipynb is fresh." + (f" Yours is kept as {kept.name}." * bool(kept)))
         return
