@@ -4,12 +4,14 @@ The test cells are run in this process, without kernels: their sources, hidden t
 place of the student's function. The table of all this goes to ``build/coursework_answers.md`` and into the summary.
 """
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from coursework_answers import answers_to
 
 from tacl_lib.teaching.checks import CHECKS, CheckFailed
+from tacl_lib.teaching.checks.attempt import attempt
 from tacl_lib.teaching.coursework.source import grade_id, is_answer, is_test, points_of, read_sets
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +20,9 @@ EXERCISES = {exercise.name: (of, exercise) for of in SETS for exercise in of.exe
 ANSWERS = [
     pytest.param(name, answer, id=f"{name}-{answer.__name__}") for name in EXERCISES for answer in answers_to(name)
 ]
+
+#: wrong in so many of the cases that are drawn, an answer is wrong in some of any draw
+MANY = 10
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +100,29 @@ def test_every_known_mistake_is_made_by_a_seeded_answer(name):
     words = [answer.words for answer in answers_to(name) if answer.words]
     unseen = [m.sentence for m in CHECKS[name].mistakes if not any(part in m.sentence for part in words)]
     assert unseen == []
+
+
+@pytest.mark.parametrize("name", [name for name in EXERCISES if not hasattr(CHECKS[name], "beats")])
+def test_no_wrong_answer_is_found_by_luck(name):
+    """Whatever is drawn, it fails: in so many cases that some are always among them, or at the same place each time."""
+    lucky = []
+    for answer in (answer for answer in answers_to(name) if answer.words is not None):
+        places = list(islice(failures(name, answer, seed=1), MANY))
+        if len(places) < MANY and not places_that_always_fail(name, answer, set(places)):
+            lucky.append((answer.__name__, len(places)))
+    assert lucky == []
+
+
+def failures(name: str, answer, seed: int, places=None):
+    """The numbers of the cases of a seed in which an answer fails; of some cases only, if they are named."""
+    for number, case in enumerate(CHECKS[name]._fresh(seed)):
+        if places is None or number in places:
+            outcome = attempt(answer, case.arguments, 3.0)
+            if outcome.trouble or not CHECKS[name]._right(outcome.value, case.expected):
+                yield number
+
+
+def places_that_always_fail(name: str, answer, places: set[int]) -> set[int]:
+    for seed in range(2, 7):
+        places = set(failures(name, answer, seed, places))
+    return places

@@ -12,11 +12,12 @@ import pytest
 from coursework_answers import project as projections
 from coursework_answers import reference_gradient as gradients
 from handed_in import COURSEWORK, SETS, cell_of, marked, released, solved, source_of, with_answer, with_cell
-from nbformat.v4 import new_code_cell
+from nbformat.v4 import new_code_cell, new_notebook
 
 import tacl_lib
 from tacl_lib.errors import TaclError
-from tacl_lib.teaching.coursework import sandbox
+from tacl_lib.teaching.coursework import sandbox, wire
+from tacl_lib.teaching.coursework.marking import Session
 from tacl_lib.teaching.coursework.sandbox import Gone, Process, protection
 from tacl_lib.teaching.coursework.source import grade_id, is_test, is_written
 from tacl_lib.teaching.coursework.suspicions import suspicions
@@ -288,6 +289,30 @@ def test_a_process_that_lies_about_its_values_earns_nothing(line):
     """).replace("LINE", repr(line))
     marks, _, _ = marked(FIRST, with_answer(FIRST, "project", source))
     assert marks == NONE
+
+
+def test_an_answer_that_asks_for_ever_is_stopped():
+    """It calls a function of the marker's again and again, and swallows every exception."""
+    source = _code("""
+        def ask(add):
+            while True:
+                try:
+                    add(1)
+                except BaseException:
+                    pass
+    """)
+    session = Session(new_notebook(cells=[new_code_cell(source)]), timeout=5, protected=protection())
+    try:
+        outcome = session.call("ask", {"add": lambda number: number + 1}, seconds=0.5)
+    finally:
+        session.close()
+    assert outcome.kind == "loop"
+
+
+def test_a_short_line_cannot_stand_for_a_billion_rows():
+    assert wire.decoded({"array": ["<f8", [0, 3], "", False]}).shape == (0, 3)
+    with pytest.raises(ValueError, match="arrays of this size do not pass"):
+        wire.decoded({"array": ["<f8", [10**9, 0], "", False]})
 
 
 def test_root_does_not_mark_without_walls(monkeypatch):

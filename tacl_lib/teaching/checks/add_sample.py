@@ -55,6 +55,11 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     yield tie | {"means": [np.array([0.0]), np.array([2.0])]}, np.array([1.0]), 1, 2, 2
     wide = {"x": [np.array([[0.0], [10.0]]), np.array([[3.0]])], "y": [np.array([0, 0]), np.array([1])]}
     yield wide | {"means": [np.array([5.0]), np.array([3.0])]}, np.array([0.0]), 1, 2, 3  # the nearest member is afar
+    one = {"x": [np.array([[0.0, 0.0]])], "y": [np.array([0])], "means": [np.array([0.0, 0.0])]}
+    yield one, np.array([1.0, 0.0]), 1, 2, 2  # there is room for one more cluster
+    slanted = {"x": [np.array([[3.0, 0.0]]), np.array([[2.0, 2.0]])], "y": [np.array([0]), np.array([1])]}
+    # The second mean is nearer in squares, the first in absolute differences.
+    yield slanted | {"means": [np.array([3.0, 0.0]), np.array([2.0, 2.0])]}, np.array([0.0, 0.0]), 0, 2, 2
     for turn in range(45):
         clusters, size, features = (int(n) for n in rng.integers([2, 2, 2], [5, 5, 4]))
         # In turn: clusters still to be opened, some not full, most of them full.

@@ -32,7 +32,7 @@ def _vector(inputs, deltas, number) -> np.ndarray:
 
 def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     yield _case(rng, (1, 2), stored=1, batch=1)
-    for sizes in ((1, 2, 2), (2, 2), (2, 1, 3), (2, 3, 2)):
+    for sizes in ((1, 2, 2), (2, 2), (2, 1, 3), (2, 3, 2), (2, 1, 2, 2)):
         yield _case(rng, sizes, stored=2, batch=2)
     for _ in range(25):
         sizes = rng.integers(2, 4, int(rng.integers(2, 5))).tolist()

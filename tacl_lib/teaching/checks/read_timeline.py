@@ -27,6 +27,9 @@ def read_timeline(cluster, task, clusters, size):
 def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     yield np.array([0, 0]), np.array([1, 0]), 2, 2
     yield np.array([1, 1, 1]), np.array([0, 0, 1]), 2, 2
+    yield np.array([0, 0, 0]), np.array([0, 1, 0]), 1, 1  # the first task is lost, comes back and stays
+    yield np.array([0, 0, 1]), np.array([0, 0, 1]), 2, 2  # two members of it in one cluster
+    yield np.array([0, 0, 0, 0]), np.array([0, 1, 0, 1]), 1, 1  # it comes back and is lost again
     yield np.array([1, 1, 0, 1, 1]), np.array([0, 1, 1, 2, 2]), 2, 2
     for turn in range(37):
         clusters, size, tasks = (int(n) for n in rng.integers([2, 1, 2], [5, 4, 5]))

@@ -33,6 +33,7 @@ def _average(vectors, entries):
 def _cases(rng: np.random.Generator) -> Iterator[tuple]:
     batch = np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([0, 1])
     yield np.array([1.0, 1.0]), *batch, empty_pool(), 2, 0.1, Algorithm3(2)
+    yield _uneven_clusters()
     for turn in range(35):
         features, size, clusters, batch = (int(n) for n in rng.integers([2, 2, 2, 2], [4, 4, 4, 5]))
         arrivals = 1 if turn < 4 else int(rng.integers(3, 8))
@@ -45,6 +46,15 @@ def _cases(rng: np.random.Generator) -> Iterator[tuple]:
             if overlap < -0.1 if turn % 2 else overlap > 0.1:
                 break
         yield weights, x, y, pool, clusters, float(rng.choice([0.1, 0.05, 0.2])), Algorithm3(size)
+
+
+def _uneven_clusters() -> tuple:
+    """A conflict, and members for which no two of them stand, nor the means of clusters or of their gradients."""
+    x = [np.array([[1.0, 1.0], [1.0, 3.0]]), np.array([[3.0, -1.0]])]
+    y = [np.array([3, 3]), np.array([5])]
+    pool = {"x": x, "y": y, "means": [own.mean(axis=0) for own in x]}
+    batch = np.array([[2.0, 0.0], [2.0, 0.0]]), np.array([1, 1])
+    return np.array([1.0, 0.0]), *batch, pool, 2, 0.1, Algorithm3(2)
 
 
 def in_conflict(weights, x, y, pool, clusters, rate, add) -> bool:

@@ -130,11 +130,14 @@ class Session:
     def _asked(self, message: dict, functions: dict[str, Callable] | None = None) -> dict:
         process = self._process
         process.send(message)
-        while True:
-            reply = process.receive(max(1.0, min(self._timeout, self._end - time.monotonic())))
+        # For the whole answer: one that asks the marker's functions for ever must end as well.
+        end = time.monotonic() + max(1.0, min(self._timeout, self._end - time.monotonic()))
+        while (left := end - time.monotonic()) > 0:
+            reply = process.receive(left)
             if "ask" not in reply:
                 return reply
             process.send(_answered(reply, functions or {}))
+        raise Gone(TOO_LONG)
 
     def _lose(self, culprit: int | str, gone: Gone) -> None:
         self._lost[culprit] = str(gone)
