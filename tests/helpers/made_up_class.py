@@ -156,7 +156,8 @@ class _Manner(ast.NodeTransformer):
         if isinstance(node.op, ast.MatMult):
             return _called(self.rng.choice(["dot", "matmul"]), node.left, node.right)
         if isinstance(node.op, ast.Sub):
-            return self._turned(node) if self.rng.random() < 0.3 else self._negated(node)
+            turned = self.rng.random() < 0.3 or isinstance(node.right, ast.Compare)  # NumPy negates no booleans
+            return self._turned(node) if turned else self._negated(node)
         if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value == 2:
             return _called("square", node.left)
         return node

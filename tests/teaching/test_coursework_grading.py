@@ -311,8 +311,7 @@ def test_restoring_tells_what_is_missing_and_puts_it_back():
     notebook.cells = [cell for cell in notebook.cells if not (grade_id(cell) or "").startswith("project")]
     remarks = restore(notebook, FIRST)
     assert remarks == [
-        "the test cell project_test_1 had been deleted and was put back.",
-        "the test cell project_test_2 had been deleted and was put back.",
+        "the test cells project_test_1, project_test_2 had been deleted and were put back.",
         "the answer cell project is missing.",
     ]
     original = {grade_id(cell): cell for cell in released(FIRST).cells if is_test(cell)}

@@ -221,7 +221,7 @@ def test_test_cells_are_put_back_whole(metadata):
             cell.source = "pass" if not metadata else cell.source
     marks, remarks, _ = marked(FIRST, notebook)
     assert marks == NONE
-    assert ("put back" in remarks or "the original was used" in remarks) == ("nbgrader" not in metadata)
+    assert ("put back" in remarks or "the originals were used" in remarks) == ("nbgrader" not in metadata)
 
 
 def test_a_submission_sees_nothing_but_python():

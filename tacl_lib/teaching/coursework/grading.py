@@ -212,7 +212,8 @@ def _write(
             filled, missing = with_marks(exported, column, totals)
             name = table.name if len(used) == 1 else f"{of.name}_{table.name}"
             _to(marks.folder / "platform" / name, filled)
-            marks.notes.extend(f"{table.name} has no row for {number}." for number in missing)
+            said = [f"{table.name} has no row for {number}." for number in missing]
+            marks.notes.extend(note for note in said if note not in marks.notes)
 
 
 def _to(path: Path, data: bytes) -> None:

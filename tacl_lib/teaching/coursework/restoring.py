@@ -68,7 +68,7 @@ def _stubs(of: ProblemSet) -> dict[str, str]:
 
 def _odd_tests(notebook: NotebookNode, of: ProblemSet, originals: dict[str, NotebookNode]) -> list[str]:
     """Test cells that are gone, or not as they were handed out."""
-    remarks = []
+    deleted, changed, hidden = [], [], []
     whole = _graded_cells(solution(of))
     there = {grade_id(cell): cell for cell in notebook.cells}
     sources = {cell.source for cell in notebook.cells}
@@ -76,14 +76,35 @@ def _odd_tests(notebook: NotebookNode, of: ProblemSet, originals: dict[str, Note
         if not is_test(original) or (name not in there and original.source in sources):
             continue
         if name not in there:
-            remarks.append(f"the test cell {name} had been deleted and was put back.")
+            deleted.append(name)
         elif without_number(there[name].source) not in map(without_number, (original.source, whole[name].source)):
-            remarks.append(f"the test cell {name} had been changed; the original was used.")
+            changed.append(name)
         elif there[name].cell_type != "code" or there[name].metadata.get("tags"):
-            remarks.append(f"the test cell {name} had another type or tags, so that it would not run; it was put back.")
-    if len(remarks) == sum(map(is_test, originals.values())) and not there.keys() & originals.keys():
+            hidden.append(name)
+    if len(deleted) == sum(map(is_test, originals.values())) and not there.keys() & originals.keys():
         return []  # somebody began a notebook of their own: one sentence about the answers is enough
-    return remarks
+    return [
+        *_told(
+            deleted,
+            "the test cell {} had been deleted and was put back.",
+            "the test cells {} had been deleted and were put back.",
+        ),
+        *_told(
+            changed,
+            "the test cell {} had been changed; the original was used.",
+            "the test cells {} had been changed; the originals were used.",
+        ),
+        *_told(
+            hidden,
+            "the test cell {} had another type or tags, so that it would not run; it was put back.",
+            "the test cells {} had another type or tags, so that they would not run; they were put back.",
+        ),
+    ]
+
+
+def _told(names: list[str], of_one: str, of_many: str) -> list[str]:
+    """One sentence for all that it is true of; none if there are none."""
+    return [(of_one if len(names) == 1 else of_many).format(", ".join(names))] if names else []
 
 
 def _without_tests(cells: list[NotebookNode], of: ProblemSet, originals: dict[str, NotebookNode]) -> list[NotebookNode]:
@@ -137,7 +158,7 @@ def _is_tail(source: str) -> bool:
 
 def _choose_answers(notebook: NotebookNode, of: ProblemSet, originals: dict[str, NotebookNode]) -> list[str]:
     """Give each exercise one answer cell: of several definitions the last that is not the stub."""
-    remarks, stubs = [], _stubs(of)
+    remarks, elsewhere, missing, stubs = [], [], [], _stubs(of)
     graded: dict[int, str] = {}
     for cell in notebook.cells:
         if cell.cell_type != "code" and _looks_like_code(cell, set(stubs)):
@@ -152,14 +173,19 @@ def _choose_answers(notebook: NotebookNode, of: ProblemSet, originals: dict[str,
             if len(real) > 1:
                 remarks.append(f"{name} is defined in {len(real)} cells; the last one was marked.")
             elif grade_id(notebook.cells[real[0]]) != name:
-                remarks.append(f"{name} was not in its own cell; it was marked where it stands.")
+                elsewhere.append(name)
         chosen = next(iter([*real[::-1], *own[::-1], *places[::-1]]), None)
         if chosen is None:
-            remarks.append(f"the answer cell {name} is missing.")
+            missing.append(name)
         elif chosen not in graded:
             graded[chosen] = name
     _give_names(notebook, originals, graded)
-    return remarks
+    remarks += _told(
+        elsewhere,
+        "{} was not in its own cell; it was marked where it stands.",
+        "{} were not in their own cells; they were marked where they stand.",
+    )
+    return remarks + _told(missing, "the answer cell {} is missing.", "the answer cells {} are missing.")
 
 
 def _defines(cell: NotebookNode, name: str) -> bool:
