@@ -1,6 +1,6 @@
 """The site, ready for any static host:  make site
 
-Notebooks are executed once; their outputs are kept in build/website and made again when a notebook or the library changes.
+Notebooks are executed once; their outputs are kept in build/website, until a notebook or the library changes.
 """
 
 import argparse
@@ -59,12 +59,16 @@ def fill_in(source: Path) -> None:
     """Put the live parts into the pages that name them."""
     state = _recorded()
     folder, meta = source / "_static" / "live", state["_meta"]
+    events = np.frombuffer(state["_events"], "<i4").reshape(4, -1)
+    last = {place: task for _, place, _, task in events.T.tolist()}  # of the arrivals at a place the last one stays
+    held = np.bincount(list(last.values()), minlength=len(meta["tasks"]))
     landscape = widgets.loss_landscape()
     values = {
         "steps": f"{meta['steps']:,}",
         "clusters": meta["pools"] * meta["of_pool"],
         "size": meta["size"],
         "places": meta["pools"] * meta["of_pool"] * meta["size"],
+        "held": ", ".join(f"{count} of task {task}" for task, count in enumerate(held)),
         "player": live.element({"kind": "memory", "state": state}, folder, "The memory player needs JavaScript."),
         "projection": '<div class="tacl-live" data-kind="projection"></div>',
         "landscape": live.element(
@@ -101,7 +105,9 @@ def build(profile: str) -> None:
         raise TaclError("Sphinx could not make the site; the reason is above.")
     size = sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file())
     count = len(list(SITE.rglob("*.html")))
-    print(f"{count} pages, {size / 1e6:.1f} MB, in {time.monotonic() - begun:.0f} s: {SITE.relative_to(ROOT)}/index.html")
+    print(
+        f"{count} pages, {size / 1e6:.1f} MB, in {time.monotonic() - begun:.0f} s: {SITE.relative_to(ROOT)}/index.html"
+    )
     if size > MOST:
         raise TaclError(f"the site has {size / 1e6:.1f} MB; it must stay below {MOST / 1e6:.0f} MB.")
 

@@ -1,6 +1,6 @@
 """How Sphinx makes the site. No page asks another host for anything: formulas are MathML, fonts those of the system."""
 
-from docutils.nodes import SkipNode
+from docutils.nodes import SkipNode, Text, problematic
 from latex2mathml.converter import convert
 
 import tacl_lib
@@ -20,6 +20,7 @@ root_doc = "index"
 exclude_patterns = []
 html_theme = "furo"
 html_title = "TACL"
+html_favicon = "static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = [("live.js", {"type": "module"})]
 html_show_sourcelink = False
@@ -62,7 +63,14 @@ def _display(self, node) -> None:
     raise SkipNode
 
 
+def _plain(app, document) -> None:
+    """Docstrings are not written for Sphinx: a star that it takes for the start of emphasis is a star."""
+    for node in list(document.findall(problematic)):
+        node.replace_self(Text(node.astext()))
+
+
 def setup(app) -> None:
+    app.connect("doctree-read", _plain)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
 
 

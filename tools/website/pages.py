@@ -31,6 +31,7 @@ TEXTS = (
 LESSONS = "notebooks/*.ipynb"
 COURSEWORK = "coursework/release/*/*.ipynb"  #: what students get: no solutions, no marking schemes
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:!\[[^\]]*\]\([^)]*\)|[^\]\[]|\[[^\]]*\])*)\]\((?P<path>[^)\s]+)\)")
+_PAGE = re.compile(r'(href="(?![a-z]+:)[^"#]+)\.(?:ipynb|md)"')  # in HTML that a cell wrote
 _CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.S)
 
 
@@ -67,7 +68,7 @@ def _linked(text: str, page: Path, pages: Iterable[Path], into: Path) -> str:
 def _links(text: str, page: Path, pages: Iterable[Path], into: Path) -> str:
     def kept(found: re.Match) -> str:
         inner = _links(found["text"], page, pages, into) if "](" in found["text"] else found["text"]
-        path, _, anchor = found["path"].partition("#")
+        path = found["path"].partition("#")[0]
         whole = f"{found['image']}[{inner}]({found['path']})"
         if not path or re.match(r"[a-z]+:", path):
             return whole
@@ -99,6 +100,8 @@ def _shown(made: NotebookNode, path: Path, pages: Iterable[Path], into: Path) ->
             cell.outputs = [each for each in cell.outputs if not _noise(each)]
             for output in cell.outputs:
                 _without_kernel(output, states, folder)
+                if "text/html" in output.get("data", {}):
+                    output.data["text/html"] = _PAGE.sub(r'\1.html"', output.data["text/html"])
             if cell.metadata.get("jupyter", {}).get("source_hidden"):
                 cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
     return made
@@ -142,7 +145,9 @@ def _reference(folder: Path) -> None:
     _modules(folder / "top.rst", "tacl_lib", [path for path in sorted(package.glob("*.py")) if path.stem != "__main__"])
     listed = "\n".join(f"   {name}" for name in ["top", *names])
     title = "The library, module by module"
-    text = f"{title}\n{'=' * len(title)}\n\nMade from the docstrings. Data flows from the rooms above to those below.\n\n"
+    text = (
+        f"{title}\n{'=' * len(title)}\n\nMade from the docstrings. Data flows from the rooms above to those below.\n\n"
+    )
     (folder / "index.rst").write_text(f"{text}.. toctree::\n   :maxdepth: 1\n\n{listed}\n", encoding="utf-8")
 
 

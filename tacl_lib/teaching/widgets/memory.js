@@ -242,7 +242,7 @@ class Thumbnails {
       const [x, y] = this.corner(from);
       pen.strokeStyle = colour;
       pen.lineWidth = 2.5;
-      pen.strokeRect(x, y, places * this.cell[0] - 1, this.cell[1] - 1);
+      pen.strokeRect(x + 1, y + 1, places * this.cell[0] - 3, this.cell[1] - 3);
       for (let p = from - 1; p <= from + places; p++) if (p >= 0 && p < log.places) this.marked.push(p);
     };
     if (followed !== null) frame(followed * log.size, log.size, "#000000");
