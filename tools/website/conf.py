@@ -66,7 +66,7 @@ def _display(self, node) -> None:
 def _plain(app, document) -> None:
     """Docstrings are not written for Sphinx: a star that it takes for the start of emphasis is a star."""
     for node in list(document.findall(problematic)):
-        node.replace_self(Text(node.astext()))
+        node.parent.replace(node, Text(node.astext()))
 
 
 def setup(app) -> None:
