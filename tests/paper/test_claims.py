@@ -203,7 +203,7 @@ def test_forgetting_is_compared_with_sgd_on_both_streams():
     assert [(part.holds, part.numbers) for part in finding.tested] == [
         (True, "MNIST class, forgetting: TA-OGD 0.200, SGD 0.300"),
         (False, "MNIST class, forgetting: TA-A-GEM 0.300, SGD 0.300"),
-        (True, "MNIST class (continuous): TA-OGD 0.100, SGD 0.300"),
+        (True, "MNIST class (continuous), forgetting: TA-OGD 0.100, SGD 0.300"),
     ]
 
 

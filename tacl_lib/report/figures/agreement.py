@@ -16,7 +16,7 @@ from tacl_lib.report.figures.picture import Picture, finished, new_picture
 
 SHORT = {"average_accuracy": "Average accuracy", "first_task_accuracy": "First task", "forgetting": "Forgetting"}
 STEP, STEPS = 0.01, 13  #: width of a colour and their number; larger differences have the darkest
-EMPTY = "#ececec"  #: a cell without a run
+EMPTY = "#d2d2d2"  #: a cell without a run
 _EMPTY_CELL = {"facecolor": EMPTY, "edgecolor": "white", "lw": 0.8}
 _HATCHED = _EMPTY_CELL | {"hatch": "////"}
 
