@@ -1,7 +1,7 @@
 """Your own copies of the notebooks, in a folder that git ignores, and JupyterLab on top of them:
 
     tacl lab           copies what is missing and opens JupyterLab   (make lab)
-    tacl fresh NAME    brings a fresh copy of a notebook             (make fresh)
+    tacl fresh NAME    gets a fresh copy of a notebook               (make fresh)
 
 Nobody's work is ever lost: a fresh copy leaves yours beside it, and a notebook of which there is a newer version is
 replaced only where you have changed no cell.
@@ -99,7 +99,7 @@ def jupyterlab(root: Path, options: Sequence[str] = ()) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl lab", description=__doc__.split("\n")[0])
-    parser.add_argument("--fresh", metavar="NAME", help="bring a fresh copy of a notebook, e.g. 02_agem, and no more")
+    parser.add_argument("--fresh", metavar="NAME", help="get a fresh copy of a notebook, e.g. 02_agem, and do no more")
     options, of_jupyterlab = parser.parse_known_args(arguments)
     notebooks = MyNotebooks()
     if options.fresh:
