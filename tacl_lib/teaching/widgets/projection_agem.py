@@ -217,7 +217,7 @@ def _degrees(angle: float | None) -> str:
 
 _KEY = (
     "Thick black: g̃. Dotted: what was taken away. Hatched: a g that ends here is in conflict with the memory. "
-    "Drag a name in the picture, or use the sliders."
+    "Drag a name in the figure, or use the sliders."
 )
 
 
