@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import torch
 
-from tacl_lib.engine.exact_products import exact_products
+from tacl_lib.engine.compiled import exact_products
 from tacl_lib.engine.gradients import Gradient, products, scaled
 from tacl_lib.engine.layers import Layers, cross_entropy, one_hot
 

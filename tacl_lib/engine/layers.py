@@ -185,9 +185,11 @@ def _labels_checked(y: torch.Tensor, logits: torch.Tensor) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise TaclError(
-            f"labels must be int64 in 0 to {logits.shape[2] - 1}; these are {y.dtype} in {y.min()} to {y.max()}."
-        ) from error
+        raise wrong_labels(y, logits.shape[2]) from error
+
+
+def wrong_labels(y: torch.Tensor, classes: int) -> TaclError:
+    return TaclError(f"labels must be int64 in 0 to {classes - 1}; these are {y.dtype} in {y.min()} to {y.max()}.")
 
 
 def _first_weights(seed: int, layer: int, width_in: int, width_out: int, initialisation: str):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from tacl_lib.core.randomness import generator
+from tacl_lib.engine.compiled import CompiledNoise, library
 from tacl_lib.engine.layers import Layers
 
 
@@ -85,8 +86,6 @@ def _move(mean, std, gradient, gradient_noise, rate: float) -> None:
 
 def noise_for(layers: Layers):
     """The fastest there is: `CompiledNoise` on a CPU, else torch's own operations."""
-    if layers.device.type != "cpu":
-        return NoisyWeights(layers.seeds, layers.device)
-    from tacl_lib.engine.compiled_noise import CompiledNoise  # here, as Numba takes half a second that only BGD needs
-
-    return CompiledNoise(layers.seeds)
+    if layers.device.type == "cpu" and layers.flat.dtype == torch.float32 and library() is not None:
+        return CompiledNoise(layers.seeds)
+    return NoisyWeights(layers.seeds, layers.device)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacl_lib.engine import gradients
-from tacl_lib.engine.exact_products import exact_products
+from tacl_lib.engine.compiled import exact_products
 from tacl_lib.engine.gradient_pool import RIDGE, GradientPool
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import Layers
