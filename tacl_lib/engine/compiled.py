@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -15,9 +14,7 @@ import numpy as np
 import torch
 from numpy.polynomial import Chebyshev, Polynomial
 
-from tacl_lib.core.randomness import generator
 from tacl_lib.data import cache as datasets
-from tacl_lib.engine.layers import Layers, wrong_labels
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 
@@ -28,7 +25,7 @@ NATIVE = ("-march=native", "-mcpu=native")
 # Nothing that may hide NaN or infinity; errno of a square root and the like is of no interest.
 FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared")
 MISSING = (
-    "TACL found no C compiler that works, so BGD takes about seven times as long, and TA-OGD is a little slower. "
+    "TACL found no C compiler that works, so BGD takes several times as long, and the other methods a little longer. "
     "Debian and Ubuntu: apt install gcc; macOS: xcode-select --install; conda: conda install c-compiler; or name one "
     "in CC."
 )
@@ -91,47 +88,39 @@ def _ndtri(p: np.ndarray) -> np.ndarray:
     return torch.special.ndtri(torch.from_numpy(p)).numpy()
 
 
-class CompiledNoise:
-    """`NoisyWeights` for a CPU: noise, both passes and the move of the weights in one go over parts of a layer.
+def _whole_tens(*tensors: torch.Tensor) -> bool:
+    """Whether the loops below take these: the first has the batch's rows. Autograd would see nothing of them."""
+    plain = all(t.device.type == "cpu" and t.dtype == torch.float32 for t in tensors)
+    seen = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    return plain and not seen and tensors[0].shape[1] in (10, 20) and library() is not None
 
-    Tensor by tensor, a step of BGD waits for memory most of the time: noise, weights and gradients of one pass alone
-    are megabytes. Here they live for a tile of weights only. A normal number takes one random word: its place among
-    all words is the probability, and a table of polynomials has the inverse.
 
-    And inputs that are the same in the whole batch, as half of MNIST's pixels and the 1 of every bias are, need no
-    noise for each pass. Let i run over them, c_i be their values, a_i = c_i σ_i and V = Σ a_i² (for one unit). In pass
-    k they add S_k = Σ a_i ε_ik ~ N(0, V) to the unit, and their gradients are c_i D_k, D_k = Σ δ. So S_k is drawn at
-    once, and what ε has left, given S_k, is needed in one sum only: with ν_i ~ N(0, Σ D_k²),
-        Σ_k g_ik ε_ik = c_i (ν_i + a_i (Σ_k D_k S_k - Σ_i a_i ν_i) / V)
-    has the same distribution as with noise for each pass. Behind inputs that are 0, weights neither act nor learn.
-    """
+def add_product(out: torch.Tensor, rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+    """out += rows · matrix, in place: ``[R, n, m]``, ``[R, n, width]`` and ``[R, width, m]``."""
+    if not _whole_tens(rows, matrix, out) or not out.is_contiguous():
+        return out.baddbmm_(rows, matrix)
+    rows, matrix = rows.contiguous(), matrix.contiguous()
+    sizes = map(ctypes.c_long, (*rows.shape, matrix.shape[2]))
+    library().add_product(pointer(rows), pointer(matrix), pointer(out), *sizes)
+    return out
 
-    name = "xoshiro128++, inverse normal"
 
-    def __init__(self, seeds: Sequence[int]):
-        keys = [generator(seed, "noise").integers(2**64, dtype=np.uint64) for seed in seeds]
-        self._keys, self._room = np.array(keys, np.uint64), torch.empty(0, dtype=torch.uint8)
-        self.begin(0)
+def affine(bias: torch.Tensor, rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+    """bias + rows · matrix: ``[R, 1, m]``, ``[R, n, width]`` and ``[R, width, m]`` to ``[R, n, m]``."""
+    if not _whole_tens(rows, matrix):
+        return torch.baddbmm(bias, rows, matrix)
+    return add_product(bias.expand(-1, rows.shape[1], -1).contiguous(), rows, matrix)
 
-    def begin(self, step: int) -> None:
-        self.step = step
 
-    def learn(self, mean: Layers, std: torch.Tensor, x, y, weight: float, passes: int, rate: float) -> torch.Tensor:
-        if y.dtype != torch.int64 or not 0 <= int(y.min()) <= int(y.max()) < mean.sizes[-1]:
-            raise wrong_labels(y, mean.sizes[-1])
-        flat, x, y, losses = mean.flat, x.contiguous(), y.contiguous(), torch.empty(mean.runs)
-        sizes, long, number = np.array(mean.sizes, np.int64), ctypes.c_long, ctypes.c_float
-        problem = [
-            *(long(mean.runs), long(len(sizes) - 1), *map(pointer, (sizes, flat, std, x, y)), long(y.shape[1])),
-            *(long(passes), number(weight), number(rate), pointer(self._keys), ctypes.c_uint64(self.step)),
-            pointer(losses),
-        ]
-        step, needed = library().bgd_step, library().bgd_step(None, *problem)
-        if len(self._room) < needed:
-            with torch.inference_mode(False):  # a learner may be used in this mode and outside of it
-                self._room = torch.empty(needed, dtype=torch.uint8)
-        step(pointer(self._room), *problem)
-        return losses
+def product_transposed(rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """rows · othersᵀ: ``[R, n, width]`` and ``[R, m, width]`` to ``[R, n, m]``."""
+    if not _whole_tens(rows, others) or rows.shape[2] < 32:
+        return torch.bmm(rows, others.mT)
+    rows, others = rows.contiguous(), others.contiguous()
+    out = rows.new_empty(*rows.shape[:2], others.shape[1])
+    sizes = map(ctypes.c_long, (*out.shape, rows.shape[2]))
+    library().product_transposed(pointer(rows), pointer(others), pointer(out), *sizes)
+    return out
 
 
 def exact_products(rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:

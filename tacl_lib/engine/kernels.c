@@ -1,5 +1,5 @@
-/* Steps of Bayesian gradient descent, and inner products of float32 vectors summed in float64. What and why is said in
-   compiled.py; the paths in torch that these must equal are noisy_weights.py and exact_products.py.
+/* Steps of Bayesian gradient descent, and products of a few rows with a matrix. What and why is said in
+   noisy_weights.py and compiled.py, where the same is done in torch as well: the results must be equal.
 
    A matrix of weights is worked through in tiles of 64 rows and 32 columns, all passes for each tile, so that a tile
    stays in the first cache from its noise to the move of its weights. Noise is drawn twice, forward and backward: memory
@@ -123,23 +123,57 @@ void normals(float *out, long vectors, uint64_t key, uint64_t step, uint64_t cal
 
 /* ---- products of a tile; `across` vectors side by side, rows of other matrices so many vectors apart as is said */
 
-/* out[n] += sum over rows of x[row][n] w[row]. */
-INLINE void product(const float *x, const V *w, long w_apart, V *out, long apart, long rows, const int across) {
+/* Sixteen numbers, or the first few and zeros. */
+INLINE V some(const float *from, long count) {
+    V all = {0};
+    if (count >= LANES)
+        memcpy(&all, from, sizeof all);
+    else
+#ifdef __AVX512F__
+        all = (V)_mm512_maskz_loadu_ps((1u << count) - 1, from);
+#else
+        memcpy(&all, from, count * sizeof(float));
+#endif
+    return all;
+}
+
+INLINE void put(float *to, V all, long count) {
+    if (count >= LANES)
+        memcpy(to, &all, sizeof all);
+    else
+#ifdef __AVX512F__
+        _mm512_mask_storeu_ps(to, (1u << count) - 1, (__m512)all);
+#else
+        memcpy(to, &all, count * sizeof(float));
+#endif
+}
+
+/* out[n] += sum over rows of x[row][n] w[row], for so many columns: of one vector, or of two. */
+INLINE void product(const float *x, const float *w, long w_apart, float *out, long apart, long rows, long columns,
+                    const int across) {
+    long last = columns - (across - 1) * LANES;
     for (int first = 0; first < TEN; first += AT_ONCE) {
         V sum[AT_ONCE][2];
 #pragma GCC unroll 10
         for (int n = 0; n < AT_ONCE; n++)
 #pragma GCC unroll 2
-            for (int v = 0; v < across; v++) sum[n][v] = out[(first + n) * apart + v];
-        EACH(row, rows)
+            for (int v = 0; v < across; v++)
+                sum[n][v] = some(out + (first + n) * apart + v * LANES, v + 1 < across ? LANES : last);
+        EACH(row, rows) {
+            V factor[2];
+#pragma GCC unroll 2
+            for (int v = 0; v < across; v++)
+                factor[v] = some(w + row * w_apart + v * LANES, v + 1 < across ? LANES : last);
+#pragma GCC unroll 10
+            for (int n = 0; n < AT_ONCE; n++)
+#pragma GCC unroll 2
+                for (int v = 0; v < across; v++) sum[n][v] += x[row * LANES + first + n] * factor[v];
+        }
 #pragma GCC unroll 10
         for (int n = 0; n < AT_ONCE; n++)
 #pragma GCC unroll 2
-            for (int v = 0; v < across; v++) sum[n][v] += x[row * LANES + first + n] * w[row * w_apart + v];
-#pragma GCC unroll 10
-        for (int n = 0; n < AT_ONCE; n++)
-#pragma GCC unroll 2
-            for (int v = 0; v < across; v++) out[(first + n) * apart + v] = sum[n][v];
+            for (int v = 0; v < across; v++)
+                put(out + (first + n) * apart + v * LANES, sum[n][v], v + 1 < across ? LANES : last);
     }
 }
 
@@ -367,8 +401,9 @@ INLINE void forward_strip(const Layer *l, const Step *s, long layer, long strip,
         EACH(k, s->passes) {
             draw(&streams, even(rows * across), 0, t.mean, t.std, t.w);
             EACH(g, s->groups)
-            product(given(l, s, k, g, start), t.w, across, l->out + (k * s->groups + g) * TEN * l->vectors + strip,
-                    l->vectors, rows, across);
+            product(given(l, s, k, g, start), (float *)t.w, across * LANES,
+                    (float *)(l->out + (k * s->groups + g) * TEN * l->vectors + strip), l->vectors * LANES, rows,
+                    across * LANES, across);
         }
     }
 }
@@ -398,11 +433,11 @@ INLINE void backward_strip(const Layer *l, const Layer *before, const V *turned,
             EACH(g, s->groups)
             for (long v = 0; v * LANES < rows; v += 2) {
                 const float *delta = (const float *)(turned + ((k * s->groups + g) * l->vectors + strip) * LANES);
-                V *out = before->delta + (k * s->groups + g) * TEN * before->vectors + start / LANES + v;
+                float *out = (float *)(before->delta + (k * s->groups + g) * TEN * before->vectors + start / LANES + v);
                 if ((v + 1) * LANES < rows)
-                    product(delta, w + v, ROWS / LANES, out, before->vectors, across * LANES, 2);
+                    product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, 2 * LANES, 2);
                 else
-                    product(delta, w + v, ROWS / LANES, out, before->vectors, across * LANES, 1);
+                    product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, LANES, 1);
             }
         }
         if (l->shared)
@@ -550,6 +585,52 @@ size_t bgd_step(char *room, long runs, long layers, const int64_t *sizes, float 
         }
     }
     return used;
+}
+
+/* ---- products of a few rows, ten at a time; a library for large matrices takes two to four times as long */
+
+/* out [runs][n][width] += x [runs][n][rows] w [runs][rows][width]. */
+void add_product(const float *x, const float *w, float *out, long runs, long n, long rows, long width) {
+    EACH(run, runs) for (long first = 0; first < n; first += TEN) for (long start = 0; start < rows; start += ROWS) {
+        const float *from = x + (run * n + first) * rows + start, *weight = w + (run * rows + start) * width;
+        float *to = out + (run * n + first) * width;
+        long here = least(ROWS, rows - start), column = 0;
+        V given[TEN][ROWS / LANES] = {{{0}}}, turned[ROWS];
+        EACH(i, TEN) memcpy(given[i], from + i * rows, here * sizeof(float));
+        EACH(v, ROWS / LANES) transposed(given[0] + v, ROWS / LANES, TEN, turned + v * LANES, 1);
+        for (; column + 2 * LANES <= width; column += 2 * LANES)
+            product((float *)turned, weight + column, width, to + column, width, here, 2 * LANES, 2);
+        for (; column < width; column += LANES)
+            product((float *)turned, weight + column, width, to + column, width, here, least(LANES, width - column), 1);
+    }
+}
+
+INLINE void dots(const float *a, const float *a_too, const float **b, long t, long count, V *sum) {
+    V one = some(a, count), two = some(a_too, count);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        V each = some(b[i] + t, count);
+        sum[i] += one * each;
+        sum[8 + i] += two * each;
+    }
+}
+
+/* out [runs][n][m] = x [runs][n][width] other [runs][m][width], transposed; n is even. */
+void product_transposed(const float *x, const float *other, float *out, long runs, long n, long m, long width) {
+    EACH(run, runs) for (long start = 0; start < m; start += 8) for (long first = 0; first < n; first += 2) {
+        const float *a = x + (run * n + first) * width, *b[8];
+        float *to = out + (run * n + first) * m + start;
+        V sum[LANES] = {{0}}, turned[LANES];
+        EACH(i, 8) b[i] = other + (run * m + least(start + i, m - 1)) * width;
+        long t = 0;
+        for (; t + LANES <= width; t += LANES) dots(a + t, a + width + t, b, t, LANES, sum);
+        if (t < width) dots(a + t, a + width + t, b, t, width - t, sum);
+        transposed(sum, 1, LANES, turned, 1);
+        for (int half = LANES / 2; half; half /= 2) EACH(i, half) turned[i] += turned[i + half];
+        memcpy(sum, turned, sizeof(V));
+        put(to, sum[0], least(8, m - start));
+        memcpy(to + m, (float *)sum + 8, least(8, m - start) * sizeof(float));
+    }
 }
 
 /* ---- inner products of float32 vectors, summed in float64: rows [runs][n][width], others [runs][m][width] */
