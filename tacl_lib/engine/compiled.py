@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pooch
 import torch
 from numpy.polynomial import Chebyshev, Polynomial
 
-from tacl_lib.data import cache as datasets
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 
@@ -61,8 +61,8 @@ def _built(compiler: list[str]) -> Path:
         return path
 
     try:
-        return build(datasets.folder() / "compiled")
-    except TaclError:  # it cannot be written to
+        return build(Path(os.environ.get("TACL_CACHE") or pooch.os_cache("tacl")).expanduser() / "compiled")
+    except (TaclError, RuntimeError):  # it cannot be written to, or the home is unknown
         return build(Path(tempfile.mkdtemp(prefix="tacl-")))
 
 

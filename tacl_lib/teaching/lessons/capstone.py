@@ -127,7 +127,7 @@ def runs_of(learner: Callable, seeds: Sequence[int] = SEEDS) -> np.ndarray:
 
 def _run(learner: Callable, seed: int) -> np.ndarray:
     world, network = digits("class", seed), Network(SIZES, seed)
-    made, before = learner(network, world.classes, seed), network.w
+    made, before = learner(network, world.classes, seed), network.w.clone()  # `w -= …` changes w where it stands
     A = train(made, world.tasks, EPOCHS, seed=seed)
     if torch.equal(made.network.w, before):
         raise TaclError("the weights never changed: step(x, y) must give self.network a new w.")

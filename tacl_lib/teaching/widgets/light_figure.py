@@ -13,7 +13,7 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
-# A promise in the page, by version: whoever comes first makes it, the library fulfils it.
+# A promise in the page, by version: the first figure makes it, the library fulfils it.
 _SHARED = """
 const shared = ((window.taclPlotly ??= {})["VERSION"] ??= (() => {
     const waiting = {};
