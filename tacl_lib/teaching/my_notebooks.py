@@ -27,7 +27,7 @@ GIVEN = ".given.json"  #: what the cells of each notebook were when it was copie
 
 
 class MyNotebooks:
-    """The notebooks of a project and somebody's copies of them."""
+    """The notebooks of a project and a user's copies of them."""
 
     def __init__(self, root: Path = ROOT):
         self.originals, self.folder = root / "notebooks", root / FOLDER
@@ -92,17 +92,25 @@ def jupyterlab(root: Path, options: Sequence[str] = ()) -> list[str]:
     """The command that opens JupyterLab: all of the project is its root, so that links to code and results work."""
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     command.append(f"--LabApp.default_url=/lab/tree/{FOLDER}/{FIRST}")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, as a rule; Jupyter wants to be told
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, as a rule; Jupyter needs this option there
         command.append("--allow-root")
     return [*command, *options]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="tacl lab", description=__doc__.split("\n")[0])
-    parser.add_argument("--fresh", metavar="NAME", help="get a fresh copy of a notebook, e.g. 02_agem, and do no more")
+    parser = argparse.ArgumentParser(prog="tacl lab", description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument(
+        "--fresh",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="get a fresh copy of a notebook, e.g. 02_agem, and do no more",
+    )
     options, of_jupyterlab = parser.parse_known_args(arguments)
     notebooks = MyNotebooks()
-    if options.fresh:
+    if options.fresh is not None:
+        if not options.fresh:
+            raise TaclError("say which notebook, e.g. tacl fresh 02_agem, or make fresh NAME=02_agem.")
         kept = notebooks.fresh(options.fresh)
         print(f"{FOLDER}/{Path(options.fresh).stem}.ipynb is fresh." + (f" Yours is kept as {kept.name}." * bool(kept)))
         return

@@ -1,6 +1,6 @@
 """Plotly figures that share one copy of plotly's code in the browser.
 
-A FigureWidget brings the whole library along, 5 MB each time, and the browser reads it anew for each figure. Where that
+A FigureWidget brings the whole library, 5 MB each time, and the browser reads it again for each figure. Where that
 takes more than two seconds, on a slow or busy machine, anywidget gives up on the figure: it is drawn, but never hears
 of its kernel again. Here the code is sent once, and a figure that waits for it loses nothing.
 """
