@@ -98,7 +98,16 @@ def build(profile: str) -> None:
     pages.stage(source, ready)
     fill_in(source)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-c", str(Path(__file__).parent), "-j", "2"]
-    command += ["-d", str(WORK / "doctrees"), "-D", f"html_static_path={source / '_static'}", str(source), str(SITE)]
+    command += [
+        "-d",
+        str(WORK / "doctrees"),
+        "-D",
+        f"html_static_path={source / '_static'}",
+        "-D",
+        f"html_extra_path={WORK / 'extra'}",
+        str(source),
+        str(SITE),
+    ]
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tools")])
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, cwd=ROOT)
     if done.returncode:

@@ -32,12 +32,15 @@ LESSONS = "notebooks/*.ipynb"
 COURSEWORK = "coursework/release/*/*.ipynb"  #: what students get: no solutions, no marking schemes
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:!\[[^\]]*\]\([^)]*\)|[^\]\[]|\[[^\]]*\])*)\]\((?P<path>[^)\s]+)\)")
 _PAGE = re.compile(r'(href="(?![a-z]+:)[^"#]+)\.(?:ipynb|md)"')  # in HTML that a cell wrote
+_RAW = re.compile(r'\b(?P<name>src|href)="(?P<path>(?![a-z]+:)[^"#]+)"')
 _CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.S)
 
 
 def stage(into: Path, notebooks: dict[Path, NotebookNode]) -> None:
     """Write all that Sphinx reads."""
-    shutil.rmtree(into, ignore_errors=True)
+    for folder in (into, into.parent / "extra"):
+        shutil.rmtree(folder, ignore_errors=True)
+    (into.parent / "extra").mkdir(parents=True)
     texts = sorted({path for pattern in TEXTS for path in ROOT.glob(pattern)})
     pages = {path.resolve() for path in (*texts, *notebooks)}
     for path in texts:
@@ -61,8 +64,21 @@ def _write(into: Path, path: Path, text: str) -> None:
 
 def _linked(text: str, page: Path, pages: Iterable[Path], into: Path) -> str:
     """Markdown with links that lead somewhere; the files that they lead to are staged."""
+    text = _RAW.sub(lambda found: _in_html(found, page, pages, into), text)
     parts = _CODE.split(text)
     return "".join(part if number % 2 else _links(part, page, pages, into) for number, part in enumerate(parts))
+
+
+def _in_html(found: re.Match, page: Path, pages: Iterable[Path], into: Path) -> str:
+    """A link inside HTML, which Sphinx leaves alone: to the page, or to a file that is copied to the same place."""
+    there = (page.parent / found["path"]).resolve()
+    if there in pages:
+        return f'{found["name"]}="{found["path"].rpartition(".")[0]}.html"'
+    if there.is_file() and there.is_relative_to(ROOT):
+        copied = into.parent / "extra" / there.relative_to(ROOT)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(there, copied)
+    return found[0]
 
 
 def _links(text: str, page: Path, pages: Iterable[Path], into: Path) -> str:

@@ -67,16 +67,16 @@ function arrow(parent, from, to, colour, wide, name) {
   make("line", { x1: from[0], y1: from[1], x2: base[0], y2: base[1], stroke: colour, "stroke-width": wide }, parent);
   make("path", { d: `M${to}L${base[0] - uy * head * 0.45},${base[1] + ux * head * 0.45}L${base[0] + uy * head * 0.45},${base[1] - ux * head * 0.45}Z`, fill: colour }, parent);
   if (!name) return;
-  const label = make("text", { x: to[0] + ux * 14, y: to[1] + uy * 14 + 5, fill: colour, "text-anchor": "middle", "font-weight": 700, "font-size": 16,
+  const label = make("text", { x: to[0] + ux * 14, y: to[1] + uy * 14 + 5, fill: colour, "text-anchor": ux > 0.4 ? "start" : ux < -0.4 ? "end" : "middle", "font-weight": 700, "font-size": 16,
     stroke: "#ffffff", "stroke-width": 4, "paint-order": "stroke" }, parent);
   label.textContent = name;
 }
 
 const STYLE = `.tacl-projection { font: 14px/1.5 inherit; } .tacl-projection .room { display: flex; flex-wrap: wrap; gap: 8px 20px; margin: 8px 0; }
 .tacl-projection svg { width: min(100%, ${SIZE}px); height: auto; background: #fff; border-radius: 6px; touch-action: pan-y; }
-.tacl-projection .controls { flex: 1 1 280px; } .tacl-projection label { display: flex; gap: 8px; margin: 4px 0; align-items: center; }
-.tacl-projection label span { flex: 0 0 8.5em; } .tacl-projection input { flex: 1; min-width: 60px; }
-.tacl-projection output { flex: 0 0 3.2em; text-align: right; }
+.tacl-projection .controls { flex: 1 1 240px; min-width: 0; } .tacl-projection select { flex: 1; min-width: 0; } .tacl-projection label { display: flex; gap: 8px; margin: 4px 0; align-items: center; }
+.tacl-projection label span { flex: 0 0 7.5em; } .tacl-projection input { flex: 1; min-width: 60px; }
+.tacl-projection output { flex: 0 0 2.6em; text-align: right; }
 .tacl-projection :is(select, button) { font: inherit; color: inherit; background: var(--color-background-primary, Canvas); border: 1px solid currentColor; border-radius: 4px; padding: 3px 8px; }
 .tacl-projection :is(select, button, input):focus-visible { outline: 3px solid #1c6fb5; outline-offset: 2px; }
 .tacl-projection .said { font-weight: 600; min-height: 4.5em; }`;
