@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from tacl_lib.errors import unknown_name
+from tacl_lib.errors import terminate_as_interrupt, unknown_name
 
 
 class Command(NamedTuple):
@@ -47,7 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"tacl: {unknown_name('command', name, COMMANDS)}")
     command = COMMANDS[name]
     # Imported here: most commands need few rooms.
-    code = import_module(command.module).main([*command.before, *given])
+    terminate_as_interrupt()
+    try:
+        code = import_module(command.module).main([*command.before, *given])
+    except KeyboardInterrupt:
+        sys.exit("tacl: stopped.")
     if code:
         sys.exit(code)
 
