@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from tacl_lib.errors import terminate_as_interrupt, unknown_name
+from tacl_lib.errors import TaclError, terminate_as_interrupt, unknown_name
 
 
 class Command(NamedTuple):
@@ -28,10 +28,13 @@ COMMANDS = {
     "reproduce": Command("tacl_lib.report.reproduce", "run experiments, and make their tables, figures and report"),
     "status": Command("tacl_lib.report.reproduce", "show which runs are done, running and missing", ("--status",)),
     "verify": Command("tacl_lib.paper.verify", "run stored runs again, here, and compare"),
-    "merge": Command("tacl_lib.runs.merge", "take over finished runs that somebody else has made"),
+    "merge": Command("tacl_lib.runs.merge", "take over finished runs that someone else has made"),
     "figure": Command("tacl_lib.report.gallery", "make one figure of the paper from stored runs"),
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
     "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),
+    "lab": Command("tacl_lib.teaching.my_notebooks", "open your own copies of the notebooks in JupyterLab"),
+    "fresh": Command("tacl_lib.teaching.my_notebooks", "get a fresh copy of a notebook", ("--fresh",)),
+    "lessons": Command("tacl_lib.teaching.lessons.__main__", "make the notebooks of the lessons from their sources"),
     "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
     "grade": Command("tacl_lib.teaching.coursework.__main__", "grade what students handed in", ("grade",)),
 }
@@ -50,8 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     terminate_as_interrupt()
     try:
         code = import_module(command.module).main([*command.before, *given])
+    except TaclError as error:
+        sys.exit(f"{name}: {error}")
     except KeyboardInterrupt:
-        sys.exit("tacl: stopped.")
+        sys.exit(f"{name}: stopped.")
     if code:
         sys.exit(code)
 

@@ -30,7 +30,6 @@ from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError, terminate_as_interrupt, unknown_name
 from tacl_lib.files import sweep, writable, write_whole
 from tacl_lib.paper.coverage import coverage
-from tacl_lib.paper.together import Together
 from tacl_lib.report.page import Times, write_report
 from tacl_lib.runs.cluster import count_workers, workers
 from tacl_lib.runs.cost import work
@@ -39,8 +38,9 @@ from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_dataset
 from tacl_lib.runs.profiles import METHODS, PROFILES, Profile, profile_named
 from tacl_lib.runs.status import states_of, status_table
 from tacl_lib.runs.store import OWN, REFERENCE, ROOT, Store
+from tacl_lib.runs.together import Together
 
-#: Notebooks under way at once: while one draws its pictures, another one keeps the workers busy.
+#: Notebooks executed at once: while one draws its figures, another one keeps the workers busy.
 AT_ONCE = 3
 
 
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TaclError as error:
         sys.exit(f"reproduce: {error}")
     except KeyboardInterrupt:
-        sys.exit("reproduce: stopped; what is finished is stored, and the same command goes on from here.")
+        sys.exit("reproduce: stopped; finished runs are stored, run the same command again to continue.")
 
 
 def _print_status(profile: Profile, jobs: list[Job], store: Store) -> None:
@@ -225,8 +225,8 @@ def _execute(name: str, copy: Path, parameters: dict) -> None:
         raise TaclError(f"{error.evalue} (in {os.path.relpath(copy)})") from error
     except DeadKernelError as error:
         raise TaclError(
-            f"the kernel of {os.path.relpath(copy)} died, perhaps for want of memory; what is finished is stored, and "
-            "the same command goes on from here."
+            f"the kernel of {os.path.relpath(copy)} died, perhaps because memory ran out; finished runs are stored, "
+            "run the same command again to continue."
         ) from error
 
 

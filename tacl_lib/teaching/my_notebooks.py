@@ -1,12 +1,13 @@
 """Your own copies of the notebooks, in a folder that git ignores, and JupyterLab on top of them:
 
-    python -m tacl_lib.teaching.my_notebooks               copies what is missing and opens JupyterLab   (make lab)
-    python -m tacl_lib.teaching.my_notebooks fresh NAME    brings a fresh copy of a notebook             (make fresh)
+    tacl lab           copies what is missing and opens JupyterLab   (make lab)
+    tacl fresh NAME    gets a fresh copy of a notebook               (make fresh)
 
 Nobody's work is ever lost: a fresh copy leaves yours beside it, and a notebook of which there is a newer version is
 replaced only where you have changed no cell.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -26,7 +27,7 @@ GIVEN = ".given.json"  #: what the cells of each notebook were when it was copie
 
 
 class MyNotebooks:
-    """The notebooks of a project and somebody's copies of them."""
+    """The notebooks of a project and a user's copies of them."""
 
     def __init__(self, root: Path = ROOT):
         self.originals, self.folder = root / "notebooks", root / FOLDER
@@ -91,31 +92,30 @@ def jupyterlab(root: Path, options: Sequence[str] = ()) -> list[str]:
     """The command that opens JupyterLab: all of the project is its root, so that links to code and results work."""
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     command.append(f"--LabApp.default_url=/lab/tree/{FOLDER}/{FIRST}")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, as a rule; Jupyter wants to be told
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, as a rule; Jupyter needs this option there
         command.append("--allow-root")
     return [*command, *options]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    arguments = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(prog="tacl lab", description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument(
+        "--fresh",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="get a fresh copy of a notebook, e.g. 02_agem, and do no more",
+    )
+    options, of_jupyterlab = parser.parse_known_args(arguments)
     notebooks = MyNotebooks()
-    if arguments[:1] == ["fresh"]:
-        if len(arguments) != 2:
-            raise TaclError("say which notebook, e.g. make fresh NAME=02_agem")
-        kept = notebooks.fresh(arguments[1])
-        print(
-            f"{FOLDER}/{Path(arguments[1]).stem}.ipynb is fresh." + (f" Yours is kept as {kept.name}." if kept else "")
-        )
+    if options.fresh is not None:
+        if not options.fresh:
+            raise TaclError("say which notebook, e.g. tacl fresh 02_agem, or make fresh NAME=02_agem.")
+        kept = notebooks.fresh(options.fresh)
+        print(f"{FOLDER}/{Path(options.fresh).stem}.ipynb is fresh." + (f" Yours is kept as {kept.name}." * bool(kept)))
         return
     for sentence in notebooks.bring():
         print(sentence)
     print(f"Your notebooks are in {FOLDER}; git leaves that folder alone. JupyterLab opens in the browser; if it does")
     print("not, open the address below that begins with http://127.0.0.1. Ctrl-C twice ends it.", flush=True)
-    os.execv(sys.executable, jupyterlab(ROOT, arguments))
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except TaclError as error:
-        sys.exit(str(error))
+    os.execv(sys.executable, jupyterlab(ROOT, of_jupyterlab))

@@ -53,7 +53,12 @@ def test_a_command_that_is_told_to_stop_says_so(number, monkeypatch):
     monkeypatch.setattr("tacl_lib.paper.verify.main", lambda arguments: signal.raise_signal(number))
     before = signal.getsignal(signal.SIGTERM)
     try:
-        with pytest.raises(SystemExit, match=r"^tacl: stopped\.$"):
+        with pytest.raises(SystemExit, match=r"^verify: stopped\.$"):
             tacl.main(["verify"])
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_fresh_copy_needs_a_name():
+    with pytest.raises(SystemExit, match=r"^fresh: say which notebook, e\.g\. tacl fresh 02_agem"):
+        tacl.main(["fresh"])
