@@ -419,8 +419,8 @@ function render({ model, el }) {
   root.setAttribute("aria-label", "Memory player");
   root.innerHTML = `<style>${STYLE}</style>
     <div class="bar"><button class="play" type="button">▶ Play</button>
-      <button class="back" type="button" aria-label="Go back to the arrival before">◀ 1</button>
-      <button class="on" type="button" aria-label="Go on to the next arrival">1 ▶</button>
+      <button class="back" type="button" title="Go back to the arrival before">◀ Back</button>
+      <button class="on" type="button" title="Go on to the next arrival">Next ▶</button>
       <label class="grow">Step <input class="step" type="range" min="0" max="${log.steps - 1}" value="0"></label>
       <label>Speed <select class="speed"></select></label>
       <label>Follow <select class="follow"><option value="">none</option></select></label></div>

@@ -53,3 +53,13 @@ async function show(el) {
 for (const el of document.querySelectorAll(".tacl-live")) {
   show(el).catch((error) => { el.textContent = `This part could not be shown: ${error.message}`; });
 }
+
+/** What scrolls inside the page can be reached, and scrolled, with the keyboard. */
+function reachable() {
+  for (const part of document.querySelectorAll("article :is(pre, table, .cell_output, .formula, .table-wrapper, .tacl-live)")) {
+    if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+    else part.removeAttribute("tabindex");
+  }
+}
+addEventListener("load", reachable);
+addEventListener("resize", reachable);
