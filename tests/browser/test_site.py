@@ -109,7 +109,7 @@ def test_all_that_the_issue_names_is_there_and_it_is_small(site):
     files = [path for path in SITE.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < MOST
     assert [path for path in files if "solutions" in path.parts or "marking" in path.parts] == []
-    assert "class ClusterMemory" in _text(SITE / "reference/core.html")
+    assert "class tacl_lib.core.memory.alone.ClusterMemory" in _text(SITE / "reference/core.html")
 
 
 def _text(path: Path) -> str:
@@ -147,7 +147,7 @@ UNSEEN = """[...document.images].filter(each => each.loading !== 'lazy' && !each
 def test_every_page_loads_without_the_web_and_shows_all_outputs(opened, site):
     page, said = opened
     for name in pages():
-        page.goto(f"{site}/{name}")
+        page.goto(f"{site}/{name}", wait_until="networkidle")
         page.wait_for_function(SHOWN)
         assert (name, page.evaluate(UNSEEN), said) == (name, [], [])
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{name} is too wide"
