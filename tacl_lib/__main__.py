@@ -23,6 +23,9 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "new": Command("tacl_lib.teaching.new_folder", "make a folder of your own, with notebooks and coursework"),
+    "lab": Command("tacl_lib.teaching.my_notebooks", "open your own copies of the notebooks in JupyterLab"),
+    "fresh": Command("tacl_lib.teaching.my_notebooks", "bring a fresh copy of a notebook", ("fresh",)),
     "run": Command("tacl_lib.runs.command", "train one learner on one stream of tasks"),
     "data": Command("tacl_lib.data.__main__", "fetch every dataset that is available, and show where it came from"),
     "reproduce": Command("tacl_lib.report.reproduce", "run experiments, and make their tables, figures and report"),
@@ -33,6 +36,10 @@ COMMANDS = {
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
     "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),
     "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
+    "release": Command(
+        "tacl_lib.teaching.coursework.__main__", "write what students get, without solutions", ("release",)
+    ),
+    "slides": Command("tacl_lib.teaching.lessons.slides", "make slides of the meetings of a course"),
     "grade": Command("tacl_lib.teaching.coursework.__main__", "grade what students handed in", ("grade",)),
 }
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import torch
-from numba import njit
+
+from tacl_lib.engine.compiling import compiled
 
 
 def exact_products(rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
@@ -16,7 +17,7 @@ def exact_products(rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
 
 # Float64 copies of all stored gradients took half of TA-OGD's time with 3,072 inputs; numbers that are widened in
 # registers take a twentieth of it.
-@njit(fastmath={"reassoc", "contract"}, nogil=True, cache=True)
+@compiled(fastmath={"reassoc", "contract"}, nogil=True)
 def _products(rows, others, found):
     for run in range(len(rows)):
         for n in range(rows.shape[1]):

@@ -15,6 +15,8 @@ import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 from numpy.polynomial import Chebyshev, Polynomial
 
+from tacl_lib.engine.compiling import compiled
+
 TEN = 10  #: rows of a block, and terms of a sum that `_product` adds in one go: the paper's batch
 LANES = 80  #: streams of random words that advance together; ten rows of any padded width are made in whole turns
 #: What may be reordered for speed. NaN and infinity are left alone, unlike in Numba's fastmath=True.
@@ -37,7 +39,7 @@ def _mixed(z):
     return z ^ (z >> uint64(31))
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def seed(state, key, step, call):
     """Start the streams of one call in one step of a run: state uint32 ``[4, LANES]``, key uint64."""
     golden = uint64(0x9E3779B97F4A7C15)
@@ -105,7 +107,7 @@ def normal_pair(a, b):
     return radius * cosine, radius * sine
 
 
-@njit(fastmath=FAST, nogil=True, cache=True)
+@compiled(fastmath=FAST, nogil=True)
 def fill(out, state):
     """Fill ``out`` (float32, whole turns of 2 LANES) with the next normal numbers of the streams."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
@@ -239,7 +241,7 @@ class Source(NamedTuple):
     call: int
 
 
-@njit(fastmath=FAST, nogil=True, cache=True)
+@compiled(fastmath=FAST, nogil=True)
 def forward(weights, inputs, room, source, out):
     """Fill ``out [passes, n, width]`` with what weights w = μ + ε σ make of their inputs, ε of its own for each pass.
 
@@ -260,7 +262,7 @@ def forward(weights, inputs, room, source, out):
     return _forward_same(weights, inputs, room, source, out)
 
 
-@njit(fastmath=FAST, nogil=True, cache=True)
+@compiled(fastmath=FAST, nogil=True)
 def backward(weights, inputs, room, source, variance, delta, back, rate):
     """Move the weights. delta ``[passes, n, width]``: derivatives by what came out of `forward`.
 

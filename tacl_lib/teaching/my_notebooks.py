@@ -1,7 +1,7 @@
 """Your own copies of the notebooks, in a folder that git ignores, and JupyterLab on top of them:
 
-    python -m tacl_lib.teaching.my_notebooks               copies what is missing and opens JupyterLab   (make lab)
-    python -m tacl_lib.teaching.my_notebooks fresh NAME    brings a fresh copy of a notebook             (make fresh)
+    tacl lab           copies what is missing and opens JupyterLab   (make lab)
+    tacl fresh NAME    brings a fresh copy of a notebook             (make fresh)
 
 Nobody's work is ever lost: a fresh copy leaves yours beside it, and a notebook of which there is a newer version is
 replaced only where you have changed no cell.
@@ -10,17 +10,18 @@ replaced only where you have changed no cell.
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.files import write_whole
+from tacl_lib.places import HOME, OWN_NOTEBOOKS, PACKAGE, PROJECT, command
 
-ROOT = Path(__file__).parents[2]
-FOLDER = "my_notebooks"
+FOLDER = OWN_NOTEBOOKS.name
 FIRST = "00_start_here.ipynb"
 GIVEN = ".given.json"  #: what the cells of each notebook were when it was copied
 
@@ -28,14 +29,16 @@ GIVEN = ".given.json"  #: what the cells of each notebook were when it was copie
 class MyNotebooks:
     """The notebooks of a project and somebody's copies of them."""
 
-    def __init__(self, root: Path = ROOT):
-        self.originals, self.folder = root / "notebooks", root / FOLDER
+    def __init__(self, root: Path = PROJECT, home: Path | None = None):
+        """root: of the project; home: where the copies go, None for a folder in the project itself."""
+        self.root, self.home = root, home or root
+        self.originals, self.folder = root / "notebooks", self.home / FOLDER
         if not (self.originals / FIRST).exists():
-            raise TaclError(f"there are no notebooks in {root}; lessons are part of the project's checkout.")
+            raise TaclError(f"there are no notebooks in {root}; install the kit again.")
 
     def bring(self) -> list[str]:
         """Copy what is missing, bring unchanged copies up to date; a sentence for each that is left as it is."""
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         given, kept = self._given(), []
         for original in sorted(self.originals.glob("*.ipynb")):
             name, own = original.name, self.folder / original.name
@@ -46,8 +49,19 @@ class MyNotebooks:
                 if mine is not None and mine == given.get(name):
                     self._copy(name, given)
                 else:
-                    kept.append(f"There is a newer {name}. Yours is kept; to get the new one: make fresh NAME={name}")
+                    how = f"{command('make fresh NAME=', 'tacl fresh ')}{name}"
+                    kept.append(f"There is a newer {name}. Yours is kept; to get the new one: {how}")
+        self.bring_linked(self.originals.glob("*.ipynb"))
         return kept
+
+    def bring_linked(self, pages: Iterable[Path]) -> None:
+        """Copies of what pages of the project link to, where these links lead when the pages are read at home."""
+        if self.home == self.root:
+            return
+        for name in linked(self.root, pages):
+            source = (PACKAGE.parent if name.startswith("tacl_lib/") else self.root) / name
+            if source.is_file() and not (self.home / name).exists():
+                write_whole(self.home / name, lambda path, source=source: shutil.copyfile(source, path))
 
     def fresh(self, name: str) -> Path | None:
         """Bring a fresh copy of a notebook; answers where yours went, or None where there was none."""
@@ -77,6 +91,21 @@ class MyNotebooks:
         return known if isinstance(known, dict) else {}
 
 
+_LINK = re.compile(r"\]\((?!https?:|#|/)([^)\s#]+\.(?:md|py|png|gif|svg))(?:#[^)]*)?\)")
+
+
+def linked(root: Path, pages: Iterable[Path]) -> list[str]:
+    """The files that pages of a project link to, and those that these link to, by their names in the project."""
+    waiting, found = list(pages), {}
+    for page in waiting:  # which grows
+        for link in _LINK.findall(page.read_text(encoding="utf-8")) if page.is_file() else ():
+            name = os.path.normpath(page.relative_to(root).parent / link).replace(os.sep, "/")
+            if name not in found and not name.startswith(".."):
+                found[name] = None
+                waiting += [root / name] * name.endswith(".md")
+    return list(found)
+
+
 def _cells(path: Path) -> str | None:
     """A digest of what stands in the cells, whatever they put out; None for a file that is no notebook."""
     try:
@@ -88,7 +117,7 @@ def _cells(path: Path) -> str | None:
 
 
 def jupyterlab(root: Path, options: Sequence[str] = ()) -> list[str]:
-    """The command that opens JupyterLab: all of the project is its root, so that links to code and results work."""
+    """The command that opens JupyterLab: all of the folder is its root, so that links to code and results work."""
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     command.append(f"--LabApp.default_url=/lab/tree/{FOLDER}/{FIRST}")
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, as a rule; Jupyter wants to be told
@@ -98,10 +127,24 @@ def jupyterlab(root: Path, options: Sequence[str] = ()) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
-    notebooks = MyNotebooks()
+    if "--help" in arguments or "-h" in arguments:
+        print(_USAGE)
+        sys.exit(0)
+    try:
+        _main(arguments)
+    except TaclError as error:
+        sys.exit(str(error))
+
+
+_USAGE = """usage: tacl lab [OPTIONS]    copies the notebooks into my_notebooks and opens JupyterLab, with its options
+       tacl fresh NAME       brings a fresh copy of a notebook, e.g. 02_agem; yours is kept beside it"""
+
+
+def _main(arguments: Sequence[str]) -> None:
+    notebooks = MyNotebooks(home=HOME)
     if arguments[:1] == ["fresh"]:
         if len(arguments) != 2:
-            raise TaclError("say which notebook, e.g. make fresh NAME=02_agem")
+            raise TaclError(f"say which notebook, e.g. {command('make fresh NAME=', 'tacl fresh ')}02_agem")
         kept = notebooks.fresh(arguments[1])
         print(
             f"{FOLDER}/{Path(arguments[1]).stem}.ipynb is fresh." + (f" Yours is kept as {kept.name}." if kept else "")
@@ -111,11 +154,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(sentence)
     print(f"Your notebooks are in {FOLDER}; git leaves that folder alone. JupyterLab opens in the browser; if it does")
     print("not, open the address below that begins with http://127.0.0.1. Ctrl-C twice ends it.", flush=True)
-    os.execv(sys.executable, jupyterlab(ROOT, arguments))
+    os.execv(sys.executable, jupyterlab(HOME, arguments))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except TaclError as error:
-        sys.exit(str(error))
+    main()

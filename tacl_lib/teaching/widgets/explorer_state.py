@@ -12,10 +12,10 @@ from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS, mean_and_spread, mixing_spans, task_changes
 from tacl_lib.runs.profiles import METHODS, PROFILES
 from tacl_lib.runs.spec import RunSpec
-from tacl_lib.runs.store import REFERENCE, ROOT, Store
+from tacl_lib.runs.store import OWN, REFERENCE, Store
 from tacl_lib.training.record import Record
 
-RESULTS = ROOT / "results"  #: the user's own runs
+RESULTS = OWN  #: the user's own runs
 AT_PAPER = "the paper's settings"
 PAPER_LABELS = [style.METHODS[method].label for method in METHODS]  #: the paper's methods, in its order
 METHOD_OF = {look.label: name for name, look in style.METHODS.items()}
