@@ -3,6 +3,7 @@
 # PROFILE=smoke|quick|paper, DATASETS="mnist …", METHODS="sgd …", SEEDS="0 1 …", CLUSTER=tcp://…
 # For grade: SUBMISSIONS=folder, TIMEOUT=seconds a cell may take; where you have them TABLE=csv of the platform,
 # COLUMN="Set 1" (Canvas), HINTS_TAKEN=csv, VARIANTS=folder. For release: HINTS=shown|costed|held, CLASS=file.
+# PLUGIN=my_methods.py: a file that registers learners, policies or datasets of your own.
 # For tests: JOBS=processes.
 
 PYTHON ?= python3
@@ -16,6 +17,9 @@ N ?= 3
 CHOICE = --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS)) $(if $(METHODS),--methods $(METHODS)) \
 	$(if $(SEEDS),--seeds $(SEEDS)) $(if $(CLUSTER),--cluster $(CLUSTER))
 export PYTHON
+ifdef PLUGIN
+export TACL_PLUGINS := $(PLUGIN)
+endif
 
 # "python -m" in the environment; no step is echoed, so that a failing one speaks for itself.
 MODULE = @$(VENV)/bin/python -m

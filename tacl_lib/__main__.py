@@ -3,7 +3,7 @@
     tacl run --dataset mnist --split rotation --learner ta_agem
     tacl reproduce --profile paper
 
-``python -m tacl_lib`` is the same.
+``python -m tacl_lib`` is the same. Each takes ``--plugin``: see `tacl_lib.plugins`.
 """
 
 import sys
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from tacl_lib.errors import unknown_name
+from tacl_lib import plugins
+from tacl_lib.errors import TaclError, unknown_name
 
 
 class Command(NamedTuple):
@@ -45,7 +46,11 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        own, given = _plugins(sys.argv[1:] if arguments is None else arguments)
+        plugins.add(own)
+    except TaclError as error:
+        sys.exit(f"tacl: {error}")
     if not given or given[0] in ("-h", "--help"):
         print(_usage())
         return
@@ -59,9 +64,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(code)
 
 
+def _plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The plugins that are named, wherever --plugin stands, and all other arguments."""
+    own, others = [], list(arguments)
+    while found := [n for n, word in enumerate(others) if word == "--plugin" or word.startswith("--plugin=")]:
+        _, equals, name = others.pop(found[0]).partition("=")
+        if not equals:
+            name = others.pop(found[0]) if found[0] < len(others) else ""
+        if not name:
+            raise TaclError("--plugin takes a file or a module, e.g. --plugin my_methods.py.")
+        own.append(name)
+    return own, others
+
+
 def _usage() -> str:
     lines = [f"  {name:12}{command.help}" for name, command in COMMANDS.items()]
-    return "\n".join(["usage: tacl COMMAND [OPTIONS]; tacl COMMAND --help says more.", "", *lines])
+    more = "With --plugin my_methods.py a command knows what that file registers: learners, policies, datasets."
+    return "\n".join(["usage: tacl COMMAND [OPTIONS]; tacl COMMAND --help says more.", "", *lines, "", more])
 
 
 if __name__ == "__main__":

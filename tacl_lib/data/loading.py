@@ -11,8 +11,9 @@ from tacl_lib.data.catalog import CATALOG, Spec
 from tacl_lib.data.dataset import Dataset, Loader, checked
 from tacl_lib.data.embedded import digits
 from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.plugins import Register
 
-_own: dict[str, Loader] = {}
+_own: dict[str, Loader] = Register()
 
 
 def available() -> list[str]:

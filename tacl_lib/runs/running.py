@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from tacl_lib import plugins
 from tacl_lib.core.learners import make_learner
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks, checked_seeds, make_tasks
@@ -71,6 +72,8 @@ def run(
         "spec": spec.full(),
         "data": {"source": _without_path(dataset.source), "verified": dataset.verified, "note": dataset.note},
     }
+    if own := plugins.described():
+        info["plugins"] = own
     how = {"test_on": test_on, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
     return train(learner, stream, info=info, **how)
 

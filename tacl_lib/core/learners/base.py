@@ -8,6 +8,7 @@ import torch
 from tacl_lib.core.memory import Geometry, Placement
 from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
+from tacl_lib.plugins import Register
 
 
 class Stored(NamedTuple):
@@ -81,7 +82,7 @@ class TaskAwareLearner(Learner):
         raise TaclError(f"the learner {type(self).__name__} has no method end_task(x, y); write one.")
 
 
-LEARNERS: dict[str, type[Learner]] = {}
+LEARNERS: dict[str, type[Learner]] = Register()
 
 
 def register(learner: type[Learner]) -> type[Learner]:

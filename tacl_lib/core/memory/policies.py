@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
+from tacl_lib.plugins import Register
 
 
 class Geometry(NamedTuple):
@@ -103,12 +104,9 @@ def reservoir(arrival: Arrival) -> Placement:
     return arrival.into_pool(place.clamp(max=room - 1), place < room)
 
 
-POLICIES: dict[str, Policy] = {
-    "clustering": nearest_cluster,
-    "random": random_cluster,
-    "fifo": fifo,
-    "reservoir": reservoir,
-}
+POLICIES: dict[str, Policy] = Register(
+    clustering=nearest_cluster, random=random_cluster, fifo=fifo, reservoir=reservoir
+)
 
 
 def register_policy(name: str) -> Callable[[Policy], Policy]:
