@@ -21,8 +21,9 @@ ifdef PLUGIN
 export TACL_PLUGINS := $(PLUGIN)
 endif
 
-# "python -m" in the environment; no step is echoed, so that a failing one speaks for itself.
+# In the environment; no step is echoed, so that a failing one speaks for itself.
 MODULE = @$(VENV)/bin/python -m
+TACL = $(MODULE) tacl_lib
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
 .PHONY: help ready setup setup-test repair lab fresh data reproduce figure evidence verify status lessons coursework \
@@ -46,46 +47,46 @@ repair: ## reinstall all packages, where something is broken
 
 lab: ## open your own copies of the notebooks in JupyterLab (in my_notebooks; ARGS="--no-browser" and the like)
 	@tools/setup $(VENV) none check
-	$(MODULE) tacl_lib.teaching.my_notebooks $(ARGS)
+	$(TACL) lab $(ARGS)
 
 fresh: ready ## bring a fresh copy of a notebook (NAME=02_agem); yours is kept beside it
-	$(MODULE) tacl_lib.teaching.my_notebooks fresh $(NAME)
+	$(TACL) fresh $(NAME)
 
 data: ready ## fetch every dataset that is available, and show where it came from
-	$(MODULE) tacl_lib.data
+	$(TACL) data
 
 reproduce: ready ## run the experiments through the notebooks (PROFILE=smoke|quick|paper)
-	$(MODULE) tacl_lib.report.reproduce $(CHOICE)
+	$(TACL) reproduce $(CHOICE)
 
 figure: ready ## make one figure of the paper from stored runs (NAME=…; without it: list the names)
-	$(MODULE) tacl_lib.report.gallery $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
+	$(TACL) figure $(NAME) $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
 
 verify: ready ## run stored runs again, here, and compare (N=3 of the short ones, or RUN=hash)
-	$(MODULE) tacl_lib verify $(RUN) --count $(N)
+	$(TACL) verify $(RUN) --count $(N)
 
 evidence: ready ## make the paper's figures, the gallery and the pages of evidence from the reference runs
-	$(MODULE) tacl_lib evidence --write
+	$(TACL) evidence --write
 
 status: ready ## show which runs of the profile are done, running and missing
-	$(MODULE) tacl_lib.report.reproduce --status $(CHOICE)
+	$(TACL) status $(CHOICE)
 
 lessons: ready ## make the notebooks of lessons 01 to 05 from notebooks/source
-	$(MODULE) tacl_lib.teaching.lessons
+	$(TACL) lessons
 
 slides: ## make slides of the plans in notebooks/teaching, one file each, in build/slides (NAME=2_agem for one)
 	@tools/setup $(VENV) instructor
 	$(MODULE) tacl_lib.teaching.lessons.slides $(NAME)
 
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
-	$(MODULE) tacl_lib.teaching.coursework generate
+	$(TACL) coursework generate
 
 release: ready ## write what students get, without solutions (HINTS=shown|costed|held; CLASS=names: a variant each)
-	$(MODULE) tacl_lib.teaching.coursework release --hints $(HINTS) \
+	$(TACL) coursework release --hints $(HINTS) \
 		$(if $(CLASS),--class-list "$(CLASS)") $(if $(VARIANTS),--variants "$(VARIANTS)")
 
 grade: ## mark what students handed in (SUBMISSIONS=folder), into nbgrader's gradebook; see coursework/README.md
 	@tools/setup $(VENV) instructor
-	$(MODULE) tacl_lib.teaching.coursework grade "$(SUBMISSIONS)" --timeout $(TIMEOUT) \
+	$(TACL) grade "$(SUBMISSIONS)" --timeout $(TIMEOUT) \
 		$(if $(TABLE),--table "$(TABLE)") $(if $(COLUMN),--column "$(COLUMN)") \
 		$(if $(HINTS_TAKEN),--hints "$(HINTS_TAKEN)") $(if $(VARIANTS),--variants "$(VARIANTS)")
 

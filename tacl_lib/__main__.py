@@ -25,8 +25,6 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "new": Command("tacl_lib.teaching.new_folder", "make a folder of your own, with notebooks and coursework"),
-    "lab": Command("tacl_lib.teaching.my_notebooks", "open your own copies of the notebooks in JupyterLab"),
-    "fresh": Command("tacl_lib.teaching.my_notebooks", "bring a fresh copy of a notebook", ("fresh",)),
     "run": Command("tacl_lib.runs.command", "train one learner on one stream of tasks"),
     "data": Command("tacl_lib.data.__main__", "fetch every dataset that is available, and show where it came from"),
     "reproduce": Command("tacl_lib.report.reproduce", "run experiments, and make their tables, figures and report"),
@@ -36,6 +34,9 @@ COMMANDS = {
     "figure": Command("tacl_lib.report.gallery", "make one figure of the paper from stored runs"),
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
     "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),
+    "lab": Command("tacl_lib.teaching.my_notebooks", "open your own copies of the notebooks in JupyterLab"),
+    "fresh": Command("tacl_lib.teaching.my_notebooks", "bring a fresh copy of a notebook", ("--fresh",)),
+    "lessons": Command("tacl_lib.teaching.lessons.__main__", "make the notebooks of the lessons from their sources"),
     "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
     "release": Command(
         "tacl_lib.teaching.coursework.__main__", "write what students get, without solutions", ("release",)
@@ -59,7 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"tacl: {unknown_name('command', name, COMMANDS)}")
     command = COMMANDS[name]
     # Imported here: most commands need few rooms.
-    code = import_module(command.module).main([*command.before, *given])
+    try:
+        code = import_module(command.module).main([*command.before, *given])
+    except TaclError as error:
+        sys.exit(f"{name}: {error}")
     if code:
         sys.exit(code)
 

@@ -1,4 +1,7 @@
-"""The data room: a name in, verified `uint8` images and labels out.
+"""Datasets.
+
+In: a name. Out: verified `uint8` images and labels.
+May import: nothing. Imported by: core, runs, paper, report, teaching.
 
     >>> from tacl_lib.data import load
     >>> load("digits").train_images.shape

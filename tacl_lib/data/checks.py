@@ -14,11 +14,12 @@ from tacl_lib.errors import TaclError
 def md5(spec: Spec, name: str, content: bytes, where: Path) -> None:
     """The md5 of one uncompressed file is the published one."""
     digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    if spec.md5 and digest != spec.md5[name]:
-        raise TaclError(f"{name} of {where} is not {spec.title}'s: its md5 is {digest}, not {spec.md5[name]}.")
+    published = spec.checksums()
+    if published and digest != published[name]:
+        raise TaclError(f"{name} of {where} is not {spec.title}'s: its md5 is {digest}, not {published[name]}.")
     # without a checksum of its own, a dataset must at least not show the images of a look-alike
     for other in CATALOG.values():
-        if not spec.md5 and "images" in name and digest == other.md5.get(name):
+        if not published and "images" in name and digest == other.md5.get(name):
             raise TaclError(f"{name} of {where} is {other.title}'s, not {spec.title}'s.")
 
 

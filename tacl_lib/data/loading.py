@@ -135,7 +135,7 @@ Source = Callable[[Path, bool], forms.Found]  # (folder to work in, progress) â†
 def sources(spec: Spec) -> list[tuple[str, Source]]:
     """The sources on the network, in order, each with the name that users read."""
     listed: list[tuple[str, Source]] = []
-    for urls in spec.mirrors:
+    for urls in spec.addresses():
         base = urls[0].rsplit("/", 1)[0]
         listed.append((f"web {base}", lambda part, progress, urls=urls: _web(spec, urls, part, progress)))
     if spec.package is not None:

@@ -1,7 +1,10 @@
 """Numba's compiler, with a cache of what it made that lies where we may write."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
+import pooch
 from numba import config, njit
 
 from tacl_lib import places
@@ -16,9 +19,9 @@ def compiled(**options) -> Callable:
     def decorate(function: Callable) -> Callable:
         before = config.CACHE_DIR
         if places.INSTALLED and not before:
-            from tacl_lib.data.cache import folder
-
-            config.CACHE_DIR = str(folder() / "compiled")
+            config.CACHE_DIR = str(
+                Path(os.environ.get("TACL_CACHE") or pooch.os_cache("tacl")).expanduser() / "compiled"
+            )
         try:
             return njit(**options, cache=True)(function)
         finally:

@@ -1,4 +1,8 @@
-"""What the paper printed, as data, and our results set beside it."""
+"""What the paper printed, as data, and our results beside it.
+
+In: stored runs. Out: cells (ours, the paper's, the difference), claims with a verdict, readings of open settings.
+May import: data, core, engine, training, runs. Imported by: report, teaching.
+"""
 
 from tacl_lib.paper.claims import findings
 from tacl_lib.paper.compare import NEAR, PAPER_RUNS, TOLERANCE, VERDICTS, agreement, by_method, counts, make_cells

@@ -13,11 +13,11 @@ from tacl_lib.paper.calibration import AS_RUN, Alternative
 from tacl_lib.paper.compare import RUNS_OF, whole_columns
 from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.paper.readings import HOW_TO_REPEAT, PAPER, made
-from tacl_lib.paper.together import Together
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_jobs
 from tacl_lib.runs.profiles import PAPER_DATASETS, SPLITS
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import METRICS, ReadOnce, Store
+from tacl_lib.runs.together import Together
 from tacl_lib.training.record import Record
 
 FAILS = "✗"  #: before the numbers of a part that does not hold

@@ -17,6 +17,6 @@ step by step, and the tests hold the fast learners of `core` against them.
 | ``training``, ``metrics`` | tasks in, accuracies out; accuracies in, the paper's numbers out |
 
 In: tensors. Out: tensors. A learner has ``step(x, y)``, and ``end_task(x, y)`` if it must be told that a task is over.
-Steps are functions to which every random choice is handed; only the learner classes draw. Nothing here imports the
-rest of the library, and `core` and `engine` never import this.
+Steps are functions to which every random choice is handed; only the learner classes draw.
+May import: nothing. Imported by: teaching.
 """

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tacl_lib import places
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
-from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, by_method, engine_speed
+from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, by_method
 from tacl_lib.paper.calibration import FORMER_TA_AGEM
 from tacl_lib.paper.differences import chance_line, differing_table
 from tacl_lib.paper.markdown import markdown_table, replaced_block
@@ -23,6 +23,7 @@ from tacl_lib.paper.open_settings import chosen, chosen_settings
 from tacl_lib.paper.paper_runs import FAILS, Evidence
 from tacl_lib.paper.readings import PAPER, others, reversed_claims, tried, untouched_line
 from tacl_lib.paper.significance import CONFIDENCE
+from tacl_lib.report import engine_speed
 from tacl_lib.report.figures import alt_of, heat_map, save, scatter, style
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.report.rendering import render

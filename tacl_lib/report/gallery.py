@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from tacl_lib import names, places
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.paper import METHODS as METHOD_TITLES
-from tacl_lib.paper.together import Together
 from tacl_lib.report.figures import (
     clustering_diagram,
     result_figure,
@@ -32,6 +31,7 @@ from tacl_lib.runs.grid import EXPERIMENTS, Job, experiment_jobs, study_dataset,
 from tacl_lib.runs.grid import POLICIES as STUDIED
 from tacl_lib.runs.profiles import METHODS, PROFILES, SAMPLING_RATES, SPLITS, Profile, profile_named
 from tacl_lib.runs.store import OWN, Store
+from tacl_lib.runs.together import Together
 from tacl_lib.training.record import Record
 
 POLICIES = {names.POLICIES[policy]: policy for policy in STUDIED}

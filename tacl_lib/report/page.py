@@ -10,7 +10,6 @@ from tacl_lib.paper.open_settings import chosen
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.paper.published import in_order
 from tacl_lib.paper.readings import PAPER
-from tacl_lib.paper.together import Together
 from tacl_lib.report.figures import style
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.report.live import GAP, PAPER_ALIKE, in_kind
@@ -21,6 +20,7 @@ from tacl_lib.report.times import Times, circumstances_of
 from tacl_lib.runs.grid import Job, table_jobs
 from tacl_lib.runs.profiles import Profile
 from tacl_lib.runs.store import ReadOnce, Store
+from tacl_lib.runs.together import Together
 
 __all__ = ["Times", "write_report"]
 

@@ -33,7 +33,6 @@ from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.files import sweep, writable, write_whole
 from tacl_lib.paper.coverage import coverage
-from tacl_lib.paper.together import Together
 from tacl_lib.report.page import Times, write_report
 from tacl_lib.runs.cluster import count_workers, workers
 from tacl_lib.runs.cost import work
@@ -42,6 +41,7 @@ from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_dataset
 from tacl_lib.runs.profiles import METHODS, PROFILES, Profile, profile_named
 from tacl_lib.runs.status import states_of, status_table
 from tacl_lib.runs.store import OWN, REFERENCE, Store
+from tacl_lib.runs.together import Together
 
 #: Notebooks under way at once: while one draws its pictures, another one keeps the workers busy.
 AT_ONCE = 3

@@ -1,4 +1,8 @@
-"""Which runs there are, and how they are executed."""
+"""Which runs there are, and how they are executed.
+
+In: settings (a `RunSpec`, a profile). Out: finished runs in a `Store`, each once, whatever was stopped on the way.
+May import: data, core, engine, training. Imported by: paper, report, teaching.
+"""
 
 from tacl_lib.runs.running import default_device, run
 from tacl_lib.runs.spec import RunSpec, spec_from

@@ -7,6 +7,7 @@ Nobody's work is ever lost: a fresh copy leaves yours beside it, and a notebook 
 replaced only where you have changed no cell.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -126,36 +127,16 @@ def jupyterlab(root: Path, options: Sequence[str] = ()) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if "--help" in arguments or "-h" in arguments:
-        print(_USAGE)
-        sys.exit(0)
-    try:
-        _main(arguments)
-    except TaclError as error:
-        sys.exit(str(error))
-
-
-_USAGE = """usage: tacl lab [OPTIONS]    copies the notebooks into my_notebooks and opens JupyterLab, with its options
-       tacl fresh NAME       brings a fresh copy of a notebook, e.g. 02_agem; yours is kept beside it"""
-
-
-def _main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="tacl lab", description=__doc__.split("\n")[0])
+    parser.add_argument("--fresh", metavar="NAME", help="bring a fresh copy of a notebook, e.g. 02_agem, and no more")
+    options, of_jupyterlab = parser.parse_known_args(arguments)
     notebooks = MyNotebooks(home=HOME)
-    if arguments[:1] == ["fresh"]:
-        if len(arguments) != 2:
-            raise TaclError(f"say which notebook, e.g. {command('make fresh NAME=', 'tacl fresh ')}02_agem")
-        kept = notebooks.fresh(arguments[1])
-        print(
-            f"{FOLDER}/{Path(arguments[1]).stem}.ipynb is fresh." + (f" Yours is kept as {kept.name}." if kept else "")
-        )
+    if options.fresh:
+        kept = notebooks.fresh(options.fresh)
+        print(f"{FOLDER}/{Path(options.fresh).stem}.ipynb is fresh." + (f" Yours is kept as {kept.name}." * bool(kept)))
         return
     for sentence in notebooks.bring():
         print(sentence)
     print(f"Your notebooks are in {FOLDER}; git leaves that folder alone. JupyterLab opens in the browser; if it does")
     print("not, open the address below that begins with http://127.0.0.1. Ctrl-C twice ends it.", flush=True)
-    os.execv(sys.executable, jupyterlab(HOME, arguments))
-
-
-if __name__ == "__main__":
-    main()
+    os.execv(sys.executable, jupyterlab(HOME, of_jupyterlab))

@@ -23,7 +23,7 @@ from tacl_lib.core.learners import (
     register,
     settings_of,
 )
-from tacl_lib.core.memory import POLICIES, Sampling
+from tacl_lib.core.memory import POLICIES, Arrivals
 from tacl_lib.core.memory.samples import draw
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine import mlp, sample_pool
@@ -555,7 +555,7 @@ def test_the_reference_batch_is_a_fair_draw_without_replacement():
 
 @pytest.mark.parametrize(("rate", "every"), [(1.0, 1), (0.5, 2), (0.1, 10), (0.01, 100), (0.001, 1000)])
 def test_sampling_stores_exactly_every_nth_batch(rate, every):
-    sampling = Sampling(rate)
+    sampling = Arrivals((0,), rate, pool_per_class=True)
     due = [step for step in range(5000) if sampling.due(step)]
     assert len(due) == 5000 // every
     assert set(np.diff(due)) == {every}

@@ -69,6 +69,7 @@ def own_room(tmp_path, monkeypatch):
     monkeypatch.setenv("TACL_OFFLINE", "all")
     monkeypatch.delenv("TACL_DATA", raising=False)
     tiny = {"train": TRAIN, "test": TEST, "train_classes": (3,) * 10, "test_classes": (1,) * 10}
+    tiny["torchvision"] = ""
     md5 = {name: hashlib.md5(content).hexdigest() for name, content in idx_files().items()}
     for name, spec in list(CATALOG.items()):
         own = {"md5": md5} if name == "mnist" else {"channel_means": (), "md5": {}, "only_these": False}

@@ -14,7 +14,7 @@ from tacl_lib.core.learners import make_learner
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.noisy_weights import NoisyWeights
 from tacl_lib.errors import TaclError
-from tacl_lib.paper import engine_speed
+from tacl_lib.report import engine_speed
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (12, 8, 7, 10)

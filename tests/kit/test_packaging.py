@@ -106,30 +106,26 @@ def test_set_up_says_in_one_sentence_what_is_missing(tmp_path):
     assert len(failed.stderr.splitlines()) == 1
 
 
-def test_lower_rooms_do_not_import_higher_ones():
-    """Data flows one way; the order is that of CONTRIBUTING."""
-    rooms = [
-        ["errors", "files", "names", "places", "plugins"],
-        ["plain"],
-        ["data"],
-        ["core"],
-        ["engine"],
-        ["training"],
-        ["runs"],
-        ["paper"],
-        ["report"],
-        ["teaching"],
-        ["__main__"],
-    ]
-    level = {room: number for number, names in enumerate(rooms) for room in names}
+ROOMS = ["plain", "data", "core", "engine", "training", "runs", "paper", "report", "teaching"]
+SHARED = {"errors", "files", "names", "places", "plugins"}
+
+
+def test_a_room_imports_what_its_docstring_says_and_never_a_later_one():
+    """Data flows one way; the order is that of CONTRIBUTING. `plain` imports nothing, not even what all rooms share."""
     package = ROOT / "tacl_lib"
-    for path in package.rglob("*.py"):
-        room = path.relative_to(package).parts[0].removesuffix(".py")
-        if room == "__init__":
-            continue
-        assert room in level, f"{path} is in no room: give it a place in this list"
-        imported = _imported_rooms(path)
-        assert [other for other in imported if level[other] > level[room]] == [], f"{room} must not import higher rooms"
+    assert {path.parent.name for path in package.glob("*/__init__.py")} == set(ROOMS)
+    assert {path.stem for path in package.glob("*.py")} == SHARED | {"__init__", "__main__"}
+    may, used_by = {}, {}
+    for number, room in enumerate(ROOMS):
+        said = ast.get_docstring(ast.parse((package / room / "__init__.py").read_text(encoding="utf-8")))
+        assert re.search(r"\bIn: .*\bOut: ", said, re.S), f"{room} must say what comes in and what goes out"
+        lists = re.search(r"^May import: ([^.]+)\. Imported by: ([^.]+)\.", said, re.M).groups()
+        may[room], used_by[room] = ({*listed.split(", ")} - {"nothing"} for listed in lists)
+        assert may[room] <= set(ROOMS[:number]), f"{room} must not import later rooms"
+        imported = set().union(*map(_imported_rooms, (package / room).rglob("*.py"))) - {room}
+        assert imported - SHARED == may[room], f"{room} imports other rooms than its docstring says"
+        assert room != "plain" or not imported
+    assert used_by == {room: {other for other in ROOMS if room in may[other]} for room in ROOMS}
 
 
 def _imported_rooms(path: Path) -> set[str]:

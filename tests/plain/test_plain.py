@@ -1,10 +1,8 @@
 """The plain room against numbers worked out by hand, a second network (`models`) and its own definitions."""
 
 import math
-import re
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import torch
 from oracles import models
 from oracles import walks as learners
 
-import tacl_lib
 from tacl_lib.plain import network as plain_network
 from tacl_lib.plain.agem import Agem, project
 from tacl_lib.plain.bgd import Bgd
@@ -202,17 +199,6 @@ def test_metrics_by_hand():
     assert seen([None, None], epochs=2).tolist() == [[True, False], [True, False], [True, True], [True, True]]
     np.testing.assert_allclose(average_accuracy(A, seen([None, None], 2)), [0.5, 0.9, 0.75, 0.7])
     np.testing.assert_allclose(forgetting(A[:, 0]), [0, 0, 0.2, 0.1])
-
-
-def test_plain_imports_nothing_else_of_the_library_and_core_and_engine_never_import_it():
-    package = Path(tacl_lib.__file__).parent
-    for path in package.rglob("*.py"):
-        room = path.relative_to(package).parts[0]
-        imported = re.findall(r"^\s*(?:from|import) (tacl_lib[\w.]*)", path.read_text(encoding="utf-8"), re.M)
-        if room == "plain":
-            assert [name for name in imported if not name.startswith("tacl_lib.plain.")] == [], path
-        if room in ("core", "engine"):
-            assert [name for name in imported if name.startswith("tacl_lib.plain")] == [], path
 
 
 # ---- models

@@ -5,13 +5,13 @@ import shutil
 import pytest
 
 from tacl_lib.errors import TaclError
-from tacl_lib.paper.together import Together
 from tacl_lib.report import gallery
 from tacl_lib.report.figures import alt_of
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.runs.grid import study_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, Store
+from tacl_lib.runs.together import Together
 
 
 def test_the_papers_gallery_is_complete():

@@ -16,7 +16,6 @@ from small_runs import PLAIN
 from tacl_lib.paper import make_cells
 from tacl_lib.paper.compare import whole_columns
 from tacl_lib.paper.paper_runs import Evidence
-from tacl_lib.paper.together import Together
 from tacl_lib.report import page
 from tacl_lib.report.live import in_kind
 from tacl_lib.report.page import Times, write_report
@@ -25,6 +24,7 @@ from tacl_lib.runs import run
 from tacl_lib.runs.grid import Job, all_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import REFERENCE, Store
+from tacl_lib.runs.together import Together
 from tacl_lib.training.record import Record
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"

@@ -21,7 +21,7 @@ each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.ste
 @each_source
 def test_the_committed_notebook_is_made_from_its_source(path):
     committed = (NOTEBOOKS / f"{path.stem}.ipynb").read_text(encoding="utf-8")
-    assert committed == written(notebook(path)), "run: python -m tacl_lib.teaching.lessons"
+    assert committed == written(notebook(path)), "run: tacl lessons"
 
 
 def test_every_lesson_asks_for_its_exercises_in_order():

@@ -26,8 +26,8 @@ from bench.rows import BATCH, RUNS, SIZES, image_batches, mnist_or_like
 from tacl_lib.core.learners import settings_of
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
-from tacl_lib.paper.engine_speed import FILE, caption, table
 from tacl_lib.places import PROJECT as ROOT
+from tacl_lib.report.engine_speed import FILE, caption, table
 from tacl_lib.runs.profiles import METHODS
 from tacl_lib.training.record import commit as of_project
 

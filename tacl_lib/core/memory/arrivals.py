@@ -12,19 +12,6 @@ from tacl_lib.core.rows import Rows
 from tacl_lib.errors import TaclError
 
 
-class Sampling:
-    """Which steps put a sample into the memory: a rate of 0.01 means one every 100 batches."""
-
-    def __init__(self, rate: float):
-        if not 1e-6 <= rate <= 1:
-            raise TaclError(f"the sampling rate must lie between 0.000001 and 1, not {rate}.")
-        self._rate = Fraction(rate).limit_denominator(1_000_000)  # exact: 30 · 0.1 must not round to 2
-
-    def due(self, step: int) -> bool:
-        """Whether step number ``step`` (from 0) samples."""
-        return int((step + 1) * self._rate) > int(step * self._rate)
-
-
 class Chosen(NamedTuple):
     """A sample of a batch of each run that is to join a memory."""
 
@@ -34,7 +21,7 @@ class Chosen(NamedTuple):
     uniform: torch.Tensor  #: a random number for the policy ``[R]``
 
 
-class Arrivals(Sampling):
+class Arrivals:
     """Chooses the samples that join a memory, and the random numbers that go with them."""
 
     def __init__(
@@ -45,12 +32,18 @@ class Arrivals(Sampling):
         keys: int = 0,
         device: torch.device | str = "cpu",
     ):
-        """keys: how many more random numbers a step needs, see `keys`."""
-        super().__init__(sampling_rate)
+        """sampling_rate: 0.01 is a sample every 100 batches. keys: random numbers a step needs besides, see `keys`."""
+        if not 1e-6 <= sampling_rate <= 1:
+            raise TaclError(f"the sampling rate must lie between 0.000001 and 1, not {sampling_rate}.")
+        self._rate = Fraction(sampling_rate).limit_denominator(1_000_000)  # exact: 30 · 0.1 must not round to 2
         self.pool_per_class = pool_per_class
         # Of each step: which sample of the batch, one number for the policy, then the keys.
         self._uniforms = Uniforms(seeds, "memory", 2 + keys, device)
         self._rows = Rows(len(seeds), device)
+
+    def due(self, step: int) -> bool:
+        """Whether step number ``step`` (from 0) puts a sample into the memory."""
+        return int((step + 1) * self._rate) > int(step * self._rate)
 
     def choose(self, step: int, x: torch.Tensor, y: torch.Tensor, **fields: torch.Tensor) -> Chosen:
         """One sample of the batch, drawn at random, with its fields: x, y and each of these ``[R, batch, ...]``."""

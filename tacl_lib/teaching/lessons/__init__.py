@@ -1,7 +1,7 @@
 """What the lessons stand on: exercises that students write, and the notebooks made from ``notebooks/source``.
 
 In a lesson: ``from tacl_lib.teaching.lessons import check``, and after a function was written ``project =
-check(project)``. To make the notebooks from their sources: ``python -m tacl_lib.teaching.lessons``.
+check(project)``. To make the notebooks from their sources: ``tacl lessons``.
 """
 
 from collections.abc import Callable

@@ -1,16 +1,17 @@
-"""The notebooks of the lessons from their sources:  python -m tacl_lib.teaching.lessons [--solved FOLDER]"""
+"""The notebooks of the lessons from their sources:  tacl lessons [--solved FOLDER]"""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from tacl_lib.places import INSTALLED, NOTEBOOKS
 from tacl_lib.teaching.lessons.build import notebook, written
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tacl_lib.teaching.lessons", description=__doc__.split(":")[0])
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="tacl lessons", description=__doc__.split(":")[0])
     parser.add_argument("--solved", type=Path, metavar="FOLDER", help="write them solved, into this folder")
-    solved = parser.parse_args().solved
+    solved = parser.parse_args(arguments).solved
     if INSTALLED and not solved:
         raise SystemExit("lessons: an installed kit has its notebooks already; name a folder with --solved FOLDER.")
     target = solved or NOTEBOOKS
