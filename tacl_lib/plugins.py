@@ -122,7 +122,7 @@ class Register(dict):
 
     def __contains__(self, name: object) -> bool:
         load()
-        return super().__contains__(name)
+        return isinstance(name, str) and super().__contains__(name)
 
     def __getitem__(self, name):
         load()

@@ -21,7 +21,11 @@ class Store:
     """A folder of records. A file that is there is a finished run: it was written whole and renamed."""
 
     def __init__(self, folder: Path | str):
+        if not isinstance(folder, (str, Path)):
+            raise TaclError(f"a store is a folder, such as Store('results'), not {folder!r}.")
         self.folder = Path(folder)
+        if self.folder.is_file():
+            raise TaclError(f"{self.folder} is a file; a store is a folder of records.")
 
     def __bool__(self) -> bool:
         """Whether it holds any run."""

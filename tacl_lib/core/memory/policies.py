@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tacl_lib.core.checking import is_whole
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
 from tacl_lib.plugins import Register
 
@@ -27,8 +28,8 @@ class Geometry(NamedTuple):
 
     def checked(self) -> "Geometry":
         for name, value in self._asdict().items():
-            if value < 1:
-                raise TaclError(f"a memory's {name} must be at least 1, not {value}.")
+            if not is_whole(value):
+                raise TaclError(f"a memory's {name} must be a whole number of at least 1, not {value!r}.")
         return self
 
 
@@ -113,6 +114,8 @@ def register_policy(name: str) -> Callable[[Policy], Policy]:
     """Decorator: the policy can then be asked for by its name, as ``policy="..."`` of a learner."""
 
     def registered(policy: Policy) -> Policy:
+        if not callable(policy) or not isinstance(name, str):
+            raise TaclError(f"a memory policy is a function of an Arrival, with a word as its name, not {policy!r}.")
         refuse_second(POLICIES, "memory policy", name, policy)
         POLICIES[name] = policy
         return policy
