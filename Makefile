@@ -118,7 +118,7 @@ fuzz: setup-test ## try wrong input of every kind, thousands of cases (CASES=200
 torture: setup-test ## kill, stop, damage and overload runs and reproductions, and count what is lost (an hour or two)
 	@$(VENV)/bin/python tools/torture.py
 
-pictures: setup-test ## run the lessons in a real JupyterLab and take the README's pictures of them (needs Chromium)
+pictures: setup-test ## run the lessons in a real JupyterLab and take the README's screenshots (needs Chromium)
 	@$(VENV)/bin/python tools/pictures.py $(NAME)
 
 clean: ## remove what was built (results and data stay)

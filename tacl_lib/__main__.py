@@ -30,7 +30,7 @@ COMMANDS = {
     "reproduce": Command("tacl_lib.report.reproduce", "run experiments, and make their tables, figures and report"),
     "status": Command("tacl_lib.report.reproduce", "show which runs are done, running and missing", ("--status",)),
     "verify": Command("tacl_lib.paper.verify", "run stored runs again, here, and compare"),
-    "merge": Command("tacl_lib.runs.merge", "take over finished runs that somebody else has made"),
+    "merge": Command("tacl_lib.runs.merge", "take over finished runs that someone else has made"),
     "figure": Command("tacl_lib.report.gallery", "make one figure of the paper from stored runs"),
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
     "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),

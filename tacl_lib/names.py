@@ -1,4 +1,4 @@
-"""The vocabulary: what things are called, in which order they stand, and how they look. Said here and nowhere else.
+"""The vocabulary: what things are called, in which order they stand, and how they look. Defined here and nowhere else.
 
 Keys are the names in specs and files. A method of the paper is a learner's file and a line here; learners, policies and
 datasets of a user need no line: they stand after the paper's.

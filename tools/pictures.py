@@ -1,7 +1,7 @@
-"""The README's pictures:  make pictures  (needs Chromium and playwright), or  make pictures NAME=overview
+"""The README's screenshots:  make pictures  (needs Chromium and playwright), or  make pictures NAME=overview
 
-Lessons are run from top to bottom in a real JupyterLab; a picture shows the output of one cell. The overview is drawn
-from the reference runs, without a browser.
+Lessons are run from top to bottom in a real JupyterLab; a screenshot shows the output of one cell. The overview is
+drawn from the reference runs, without a browser.
 """
 
 import io
@@ -38,7 +38,7 @@ CELLS = {
     "10_your_own_method_and_data": ('figures["letters"]', True),
 }
 PLAYER = "from tacl_lib.teaching import widgets\n\nwidgets.memory_player()"
-FRAMES, PACE, LAST = 60, 220, 3000  #: of the moving picture: how many, and milliseconds that each and the last is seen
+FRAMES, PACE, LAST = 60, 220, 3000  #: of the animation: how many, and milliseconds that each and the last is seen
 ACROSS = 880  #: pixels
 
 
@@ -68,7 +68,7 @@ def lesson(lab: Lab, name: str) -> None:
 
 
 def memory(lab: Lab) -> None:
-    """The memory player from the first step to the last, as a moving picture."""
+    """The memory player from the first step to the last, as an animation."""
     with lab.open([PLAYER]) as notebook:
         notebook.page.keyboard.press("Control+b")
         notebook.page.wait_for_timeout(4000)

@@ -1,7 +1,7 @@
 """What a learner may ask of its networks, whichever engine answers: the interface between algorithms and engines.
 
 A network is R networks at once, one for each random seed. Its gradients belong to the engine that made them: dense
-vectors, outer products, or promises to compute them when somebody needs them. A learner sees only what they can do.
+vectors, outer products, or promises to compute them when they are needed. A learner sees only what they can do.
 """
 
 from typing import Protocol

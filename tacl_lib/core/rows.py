@@ -1,6 +1,6 @@
 """Rows of stacked tables, one choice for each run.
 
-``table[run, index]`` says the same. Here the runs are laid end to end first, so that a row number finds its row
+``table[run, index]`` does the same. Here the runs are laid end to end first, so that a row number finds its row
 at once: torch's indexing by two tensors takes more than twice as long, and a step of TA-A-GEM has a dozen.
 """
 

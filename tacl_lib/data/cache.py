@@ -1,7 +1,7 @@
 """The cache folder: one prepared file for each dataset, written whole or not at all, verified on each use.
 
 `mnist.arrays` holds four arrays in NumPy's own format, one after the other; `mnist.json` beside it holds
-their SHA-256 (against damage) and the story of where they came from; whether they are the true ones is decided by
+their SHA-256 (against damage) and where they came from; whether they are the true ones is decided by
 the digests in the catalog alone. The JSON is removed first and written last, so that
 a dataset counts as present only when both are whole. All that is unfinished lies in `mnist.part/`.
 """
@@ -27,7 +27,7 @@ from tacl_lib.data.dataset import Dataset, checked
 from tacl_lib.errors import TaclError
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
-# what a disk says when it will not be written to; a broken connection has other numbers or none
+# errors of a disk that cannot be written to; a broken connection has other numbers or none
 DISK_TROUBLE = {
     errno.ENOSPC,
     errno.EDQUOT,
@@ -59,7 +59,7 @@ def folder() -> Path:
 
 
 def stamp(files: list[Path]) -> Stamp:
-    """What tells whether files in a user's folder are still the ones that were read."""
+    """Identifies files in a user's folder, to notice when they have changed since they were read."""
     facts = ((path.resolve(), path.stat()) for path in files)
     return [[str(path), fact.st_size, fact.st_mtime_ns] for path, fact in facts]
 
@@ -87,7 +87,7 @@ def read(name: str) -> Dataset | None:
         return None
     except OSError as error:  # no right to read, or a failing disk: not damage that a fresh copy would repair
         raise CacheError(
-            f"cannot read {_arrays_path(name)} ({error.strerror}): see to that file or set the environment "
+            f"cannot read {_arrays_path(name)} ({error.strerror}): fix its permissions, or set the environment "
             "variable TACL_CACHE to another folder."
         ) from error
 
@@ -125,7 +125,7 @@ class Slot:
         if dataset is None and _story_path(self.name).exists():
             path = _arrays_path(self.name)
             warnings.warn(
-                f"{path} is damaged (its checksum or its record does not fit): it is removed and looked for again.",
+                f"{path} is damaged (its checksum or its record does not match): it is deleted and fetched again.",
                 stacklevel=4,
             )
             self._clear()

@@ -14,7 +14,7 @@ ANOTHER_SET = "the small set instead of"
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images and labels in memory, with the story of where they came from.
+    """Images and labels in memory, and where they came from.
 
     Images are uint8 `[N, H, W, C]` with C = 1 or 3; labels are int64 `[N]` from 0 on (0..9 in the kit's own).
     """

@@ -17,7 +17,7 @@ def digits() -> Dataset:
     """1,541 + 256 images `[8, 8, 1]`, levels 0..16 scaled to 0..255; every seventh is a test image."""
     rows = _rows()
     if hashlib.sha256(rows.tobytes()).hexdigest() != SHA256:
-        raise TaclError("the digits inside scikit-learn are not the known ones; install scikit-learn again.")
+        raise TaclError("the digits inside scikit-learn are not the known ones; reinstall scikit-learn.")
     grey = rows[:, :64].astype(np.int64)
     scaled = ((grey * 255 + 8) // 16).astype(np.uint8).reshape(-1, 8, 8, 1)
     train, test = splits.every_seventh(scaled, rows[:, 64])

@@ -113,7 +113,7 @@ def read_cifar_batch(data: bytes, what: object) -> tuple[np.ndarray, np.ndarray]
         if flat.dtype != np.uint8 or flat.shape != (len(labels), 3072) or labels.dtype.kind not in "iu":
             raise TaclError(f"{what} is not a CIFAR-10 batch: data are {flat.dtype} {flat.shape}.")
         if labels.min() < 0 or labels.max() > 255:
-            raise TaclError(f"{what} holds labels that are no classes.")
+            raise TaclError(f"{what} holds labels outside 0 to 255.")
         # the file stores an image as three planes, red, green, blue
         images = flat.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         return np.ascontiguousarray(images), labels.astype(np.uint8)

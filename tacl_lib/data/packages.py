@@ -33,7 +33,7 @@ def fetch(package: Package, into: Path, progress: bool) -> Path:
 
 def _npm(package: Package, into: Path) -> Path:
     wanted = f"{package.name}@{package.version}"
-    # asking for the version takes a second and tells soon when no registry answers; the archive itself
+    # asking for the version takes a second and fails fast when no registry answers; the archive itself
     # may take minutes, so it is fetched with npm's own patient time limits
     _run(["npm", "view", wanted, "version", *QUICK], into)
     _run(["npm", "pack", wanted, "--ignore-scripts", "--fetch-retries=0"], into)
@@ -65,7 +65,7 @@ def _deb(package: Package, into: Path) -> Path:
 
 
 def _run(command: list[str], folder: Path, seconds: float = 1800) -> None:
-    """Run a tool in a folder; a TaclError with the last line that it said if it fails."""
+    """Run a tool in a folder; if it fails, raise a TaclError with its last line."""
     program = shutil.which(command[0])
     if program is None:
         raise TaclError(f"{command[0]} is not on this machine.")
@@ -91,7 +91,7 @@ def _run(command: list[str], folder: Path, seconds: float = 1800) -> None:
 
 
 def _gist(output: str) -> str:
-    """The line of a tool's complaint that says most: the first error that is a sentence, not a bare code."""
+    """The most useful line of a tool's errors: the first that is a sentence, not a bare code."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("E:", "npm error", "npm ERR!"))]
     sentences = [line for line in errors if not re.match(r"npm (error|ERR!) (code|errno|syscall|path|type)\b", line)]

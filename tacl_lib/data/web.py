@@ -1,4 +1,4 @@
-"""The web as a source. A machine without it must learn so within seconds."""
+"""The web as a source. Without it, that must be clear within seconds."""
 
 import os
 import socket

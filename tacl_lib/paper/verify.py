@@ -58,7 +58,9 @@ def choose(store: Store, count: int, names: Sequence[str], seed: int | None = No
     if names:
         found = [(spec, number) for spec, number in stored if f"{spec.name()}-{number}".startswith(tuple(names))]
         if not found:
-            raise TaclError(f"there is no run {' or '.join(names)} in {store.folder}; a file's name says its hash.")
+            raise TaclError(
+                f"there is no run {' or '.join(names)} in {store.folder}; the hash is the first part of a file's name."
+            )
         return found
     if not stored:
         raise TaclError(f"there are no runs in {store.folder} to verify.")
@@ -109,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl verify", description=__doc__.split("\n")[0])
     parser.add_argument("runs", nargs="*", metavar="RUN", help="hashes of runs, as their files are named")
     parser.add_argument("--count", type=int, default=3, help="how many of the short ones, where no run is named")
-    parser.add_argument("--seed", type=int, help="of the choice; without it another one each time")
+    parser.add_argument("--seed", type=int, help="random seed of the choice; default: another choice each time")
     options = parser.parse_args(arguments)
     store = Store(REFERENCE)
     try:

@@ -45,6 +45,6 @@ class Agem:
         return self.random.sample(self.M, min(self.reference_batch, len(self.M)))
 
     def end_task(self, x, y):
-        """Somebody says that the task is over: some of its samples join M."""
+        """The task is over: some of its samples join M."""
         kept = self.random.sample(range(len(y)), min(self.samples_per_task, len(y)))
         self.M += [(x[row], y[row]) for row in kept]

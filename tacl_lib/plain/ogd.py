@@ -52,6 +52,6 @@ class Ogd:
         ogd_step(self.network, x, y, self.S, self.lr)
 
     def end_task(self, x, y):
-        """Somebody says that the task is over: the model gradients of some of its samples join S."""
+        """The task is over: the model gradients of some of its samples join S."""
         kept = self.random.sample(range(len(y)), min(self.samples_per_task, len(y)))
         self.S = add_to_basis(self.S, [model_gradient(self.network, x[row], y[row]) for row in kept])

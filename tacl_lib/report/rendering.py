@@ -12,7 +12,7 @@ from PIL import Image
 
 from tacl_lib.report.figures import style
 
-WIDTH = 1500  #: dots across a picture of the report, enough for a sharp enlargement on a common screen
+WIDTH = 1500  #: pixels across a figure of the report, enough for a sharp enlargement on a common screen
 
 
 @cache
@@ -40,7 +40,7 @@ def stylesheet(*names: str) -> Markup:
 
 
 def allowed(styles: str) -> str:
-    """A content security policy for a page that has nothing but this stylesheet and pictures inside itself."""
+    """A content security policy for a page that has nothing but this stylesheet and images inside itself."""
     digest = base64.b64encode(hashlib.sha256(styles.encode()).digest()).decode()
     return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 

@@ -43,7 +43,7 @@ from tacl_lib.runs.status import states_of, status_table
 from tacl_lib.runs.store import OWN, REFERENCE, Store
 from tacl_lib.runs.together import Together
 
-#: Notebooks under way at once: while one draws its pictures, another one keeps the workers busy.
+#: Notebooks executed at once: while one draws its figures, another one keeps the workers busy.
 AT_ONCE = 3
 
 
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TaclError as error:
         sys.exit(f"reproduce: {error}")
     except KeyboardInterrupt:
-        sys.exit("reproduce: stopped; what is finished is stored, and the same command goes on from here.")
+        sys.exit("reproduce: stopped; finished runs are stored, run the same command again to continue.")
 
 
 def _print_status(profile: Profile, jobs: list[Job], store: Store) -> None:
@@ -229,8 +229,8 @@ def _execute(name: str, copy: Path, parameters: dict) -> None:
         raise TaclError(f"{error.evalue} (in {os.path.relpath(copy)})") from error
     except DeadKernelError as error:
         raise TaclError(
-            f"the kernel of {os.path.relpath(copy)} died, perhaps for want of memory; what is finished is stored, and "
-            "the same command goes on from here."
+            f"the kernel of {os.path.relpath(copy)} died, perhaps because memory ran out; finished runs are stored, "
+            "run the same command again to continue."
         ) from error
 
 

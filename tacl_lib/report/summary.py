@@ -14,7 +14,7 @@ from tacl_lib.report.figures import Picture, heat_map, overview_figure, scatter,
 from tacl_lib.report.rendering import picture
 from tacl_lib.runs.grid import experiment_jobs
 
-SHOWN = ("disjoint", "fashion_mnist", "class")  #: the column that the finding is told with
+SHOWN = ("disjoint", "fashion_mnist", "class")  #: the column that that shows the finding
 _OVERVIEW = ("sgd", "bgd", "ta_ogd", "ta_agem", "agem")
 
 
@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 
 
 def summary_of(evidence: Evidence) -> dict:
-    """What the first screen needs, with its pictures."""
+    """What the first screen needs, with its figures."""
     figures = {"overview": overview(evidence), "heat": heat_map(evidence.cells), "scatter": scatter(evidence.cells)}
     titles = {
         "overview": "Fashion-MNIST in five tasks of two classes: the first task forgotten or not, and the memory",
@@ -41,7 +41,7 @@ def summary_of(evidence: Evidence) -> dict:
 
 
 def in_words(evidence: Evidence) -> dict:
-    """The same without pictures: sentences and counts, for pages that link to the figures."""
+    """The same without figures: sentences and counts, for pages that link to them."""
     n = counts(evidence.cells)
     return {
         "finding": finding(evidence),
@@ -58,7 +58,7 @@ def in_words(evidence: Evidence) -> dict:
 
 
 def overview(evidence: Evidence) -> Picture | None:
-    """The finding as a picture; None without a run of TA-A-GEM in its column."""
+    """The finding as a figure; None without a run of TA-A-GEM in its column."""
     experiment, dataset, split = SHOWN
     jobs = [job for job in experiment_jobs(PAPER, experiment, dataset, _OVERVIEW) if job.spec.split == split]
     runs = {job.spec.learner: evidence.store.records(*job) for job in jobs}

@@ -1,6 +1,6 @@
 """The workers that execute jobs: processes on this machine, or a Dask cluster of the user's.
 
-A Dask worker executes whatever it is sent, so who may talk to it decides who may run code here. Workers on this machine
+A Dask worker executes whatever it is sent, so anyone who may talk to it can run code here. Workers on this machine
 listen on loopback only and speak TLS with a key that is made for one run and is never written to disk: other users of
 the machine are refused as well.
 """
@@ -22,7 +22,7 @@ from tacl_lib.errors import TaclError
 LOOPBACK = "127.0.0.1"  #: where scheduler, nannies and workers on this machine listen: nobody outside can reach them
 #: On a busy machine an answer may take minutes. A process that died is noticed at once whatever these say.
 PATIENT = {"distributed.comm.timeouts.connect": "10 minutes", "distributed.comm.timeouts.tcp": "10 minutes"}
-#: For the scheduler and workers of this machine: nobody is given up for being slow, and no page is served.
+#: For the scheduler and workers of this machine: no worker is given up for being slow, and no page is served.
 LOCAL = {
     "distributed.scheduler.worker-ttl": None,
     # A cluster drops a worker that is not back by then, its nanny too; on a busy machine a start takes minutes.
@@ -30,7 +30,7 @@ LOCAL = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-_WARNED = "TACL_WARNED_OF_PLAIN_TCP"  #: in the environment, so that notebooks do not repeat what was said
+_WARNED = "TACL_WARNED_OF_PLAIN_TCP"  #: in the environment, so that notebooks do not repeat the warning
 
 
 class Persistent(Nanny):
@@ -100,7 +100,7 @@ def _local(security: Security) -> SpecCluster:
             silence_logs="CRITICAL",  # a killed worker needs no message: another one takes over its job
         )
     except RuntimeError as error:
-        raise TaclError("the workers could not be started, perhaps for want of memory; try again.") from error
+        raise TaclError("the workers could not be started, perhaps because memory ran out; try again.") from error
 
 
 @contextmanager
@@ -148,13 +148,13 @@ def _in_environment(settings: dict[str, str]) -> Iterator[None]:
 
 
 def _warn_of_plain_tcp(cluster: str) -> None:
-    """Once: whoever can reach a scheduler without TLS can run code on its workers."""
+    """Once: anyone who can reach a scheduler without TLS can run code on its workers."""
     parts = urlsplit(cluster if "://" in cluster else f"tcp://{cluster}")
     if parts.scheme == "tcp" and not _is_loopback(parts.hostname) and _WARNED not in os.environ:
         os.environ[_WARNED] = "1"
         warnings.warn(
-            f"{cluster} is not encrypted: whoever reaches that scheduler can run code on its workers; use TLS (tls://, "
-            "see the README) unless the network is yours alone.",
+            f"{cluster} is not encrypted: anyone who reaches that scheduler can run code on its workers; use TLS "
+            "(tls://, see the README) unless the network is yours alone.",
             stacklevel=4,
         )
 

@@ -1,7 +1,7 @@
 """One run from the command line:  tacl run --dataset fashion_mnist --split class --learner ta_agem
 
 Every field of `RunSpec` is an option; a learner's own settings follow ``--set``, e.g. ``--set reference_batch=256``.
-One parquet file per seed goes to ``--out``; a run that was stopped goes on where it was.
+One parquet file per seed goes to ``--out``; a run that was stopped resumes where it was.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     except TaclError as error:
         sys.exit(f"tacl: {error}")
     except (KeyboardInterrupt, SystemExit):
-        sys.exit("tacl: stopped; " + ("the same command goes on from here." if out else "nothing was stored."))
+        sys.exit("tacl: stopped; " + ("run the same command again to continue." if out else "nothing was stored."))
     results = [summary(record.accuracy, record.seen) for record in records]
     for name in results[0]:
         values = [result[name] for result in results]

@@ -1,6 +1,6 @@
 """Executing jobs: each once, whatever is killed, stopped or slow on the way.
 
-A job may be killed at any moment: it goes on from its checkpoint, here or on another worker. Processes that share a
+A job may be killed at any moment: it resumes from its checkpoint, here or on another worker. Processes that share a
 folder do not repeat each other's work: a lock per run (a spec and a seed) makes one wait for the other.
 """
 
@@ -25,7 +25,7 @@ from tacl_lib.runs.store import Store
 
 #: How often in a row all jobs that are left may be lost before it is not their workers' but their own fault.
 VAIN_ROUNDS = 3
-GOES_ON = "What is finished is stored; the same command goes on from here."
+GOES_ON = "Finished runs are stored; run the same command again to continue."
 
 
 def run_job(job: Job, folder: Path | str, progress: bool = False, own: Sequence[str] = ()) -> None:
@@ -73,7 +73,7 @@ def _alone(job: Job, store: Store) -> Iterator[None]:
 
 @contextmanager
 def _held(lock: FileLock, job: Job) -> Iterator[None]:
-    """A lock; if somebody else holds it, a line says so."""
+    """A lock; if another process holds it, a line says so."""
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -147,7 +147,7 @@ def _one_round(
                 client.cancel(list(futures))
                 break
         else:
-            lost[job] = TaclError("its workers were lost again and again, perhaps for want of memory.")
+            lost[job] = TaclError("its workers were lost again and again, perhaps because memory ran out.")
     return failed, lost
 
 

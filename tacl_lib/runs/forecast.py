@@ -29,7 +29,7 @@ PATIENCE = 0.15  #: seconds of steps that are timed of each kind, or as many as 
 class Forecast(NamedTuple):
     """How long what is left will take."""
 
-    hours: float  #: of one core, or of one process with a GPU, for runs that nobody has
+    hours: float  #: of one core, or of one process with a GPU, for runs that are not stored yet
     again: float  #: the same for runs that are among the project's reference runs only
     workers: int  #: jobs that this machine does side by side
     kinds: int  #: of runs that were timed
@@ -53,7 +53,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(states: Mapping[Job, str], say: Callable[[str], object] = lambda text: None) -> Forecast:
-    """Hours for the jobs that are not done. say: is told which kind of run is being timed."""
+    """Hours for the jobs that are not done. say: called with the kind of run that is being timed."""
     begun, device = time.monotonic(), default_device()
     seconds = seconds_of([job for job, state in states.items() if state != "done"], device, say)
     again = sum(seconds[job] for job in seconds if states[job] == "reference")

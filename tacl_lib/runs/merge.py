@@ -1,7 +1,7 @@
-"""Take over finished runs that somebody else has made:  tacl merge FOLDER [--into results] [--logs first|all]
+"""Take over finished runs that someone else has made:  tacl merge FOLDER [--into results] [--logs first|all]
 
 Each file is read whole, its digests are checked, and its name must be the hash of the spec inside. What is taken and
-what is refused is said, a line each; nothing that is there already is replaced.
+each refusal is reported on a line; nothing that is stored already is replaced.
 """
 
 import argparse
@@ -61,17 +61,17 @@ def _read(path: Path) -> tuple[RunSpec, Record]:
     """A run that is what it says, made by code that is known."""
     record = read_record(path)  # verifies digests, types and ranges
     if not carries_digest(path):
-        raise TaclError("it carries no digest, so that nobody can tell whether it is as it was written.")
+        raise TaclError("it carries no digest, so it cannot be checked for damage.")
     try:
         spec = spec_from(record.info["spec"])
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise TaclError(f"it does not say of which run it is ({type(error).__name__}).") from error
+        raise TaclError(f"it does not say which run it is ({type(error).__name__}).") from error
     checked_seeds((record.seed,))
     if spec.learner not in LEARNERS:
         raise TaclError(f"the learner {spec.learner!r} is not known here; load the module that registers it first.")
     if path.name != f"{spec.name()}-{record.seed}.parquet":
         raise TaclError(
-            f"its settings belong into {spec.name()}-{record.seed}.parquet: it was renamed, or made by another version "
+            f"its settings belong in {spec.name()}-{record.seed}.parquet: it was renamed, or made by another version "
             f"of {spec.learner}."
         )
     versions, commit = record.info.get("versions") or {}, str(record.info.get("commit", "unknown"))
@@ -88,7 +88,9 @@ def _there(target: Store, spec: RunSpec, record: Record) -> bool:
     if known is None:
         return False
     if _numbers(known) != _numbers(record):
-        raise TaclError("the same run is there with other numbers; `tacl verify` can tell which one holds here.")
+        raise TaclError(
+            "the same run is stored with other numbers; `tacl verify` shows which of them this machine gives."
+        )
     return True
 
 
@@ -110,7 +112,7 @@ def _what(spec: RunSpec, record: Record) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl merge", description=__doc__.split("\n")[0].split(":")[0] + ".")
-    parser.add_argument("folder", type=Path, help="with finished runs of somebody else's")
+    parser.add_argument("folder", type=Path, help="with someone else's finished runs")
     parser.add_argument("--into", type=Path, default=OWN, help="the store that takes them; default: results")
     parser.add_argument("--logs", choices=LOGS, default="first", help="which logs of memories to keep; default: first")
     options = parser.parse_args(arguments)

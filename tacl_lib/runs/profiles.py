@@ -43,7 +43,7 @@ class Profile:
         return replace(RunSpec(dataset, split, experiment, learner, own), **self.run)
 
 
-#: how a changed field of `RunSpec` is told; a profile cannot change one that has no words here
+#: how a changed field of `RunSpec` is described; a profile cannot change one that is not listed here
 _IN_WORDS = {
     "hidden": lambda widths: f"{len(widths)} × {widths[0]} hidden units",
     "epochs": "{} epochs".format,

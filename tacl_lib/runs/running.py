@@ -80,5 +80,5 @@ def run(
 
 
 def _without_path(source: str) -> str:
-    """A user's folder is named in ``make data``, but is nobody else's business: results are shared."""
+    """``make data`` shows the path of a user's folder; results are shared, so they leave it out."""
     return "a folder of the user's" if source.startswith("folder ") else source

@@ -1,4 +1,4 @@
-"""`make status`: which runs are done, running and missing; how long the rest will take says `forecast`."""
+"""`make status`: which runs are done, running and missing (`forecast` estimates how long the rest will take)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ SIGNS = {"done": "●", "reference": "○", "running": "◐", "begun": "◌", "m
 
 
 def state_of(job: Job, store: Store, reference: Store | None = None) -> str:
-    """done, reference, running (somebody holds its lock), begun (a checkpoint waits) or missing."""
+    """done, reference, running (a process holds its lock), begun (a checkpoint waits) or missing."""
     missing = store.missing(*job)
     if not missing:
         return "done"
@@ -30,7 +30,7 @@ def states_of(jobs: Sequence[Job], store: Store, reference: Store | None = None)
 
 
 def _held(lock: Path) -> bool:
-    """Whether a process holds a lock. In a folder that cannot be written to nobody does."""
+    """Whether a process holds a lock. In a read-only folder none does."""
     if not lock.exists():
         return False
     try:

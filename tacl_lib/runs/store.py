@@ -44,7 +44,7 @@ class Store:
         return self.folder / "unfinished" / f"{spec.name()}-{seed}.lock"
 
     def sweep(self, spec: RunSpec, seeds: Sequence[int]) -> None:
-        """Remove half-written files of these runs. Only for who holds their locks: the writers are dead then."""
+        """Remove half-written files of these runs. Call it only while holding their locks."""
         for seed in seeds:
             for part in self.folder.glob(f".{spec.name()}-{seed}.*.part"):
                 part.unlink(missing_ok=True)
@@ -81,7 +81,7 @@ class Store:
                 yield spec, seed, info
 
     def _files(self) -> list[Path]:
-        """The records in the folder. Files that no run has written are left alone, and named once."""
+        """The records in the folder. Other files are ignored, and named once."""
         found, foreign = [], []
         for path in sorted(self.folder.glob("*.parquet")):
             if RUN_FILE.fullmatch(path.name):
@@ -90,7 +90,7 @@ class Store:
                 foreign.append(path.name)
                 _NAMED.add(path)
         if foreign:
-            warnings.warn(f"no runs of the kit, left alone in {self.folder}: {', '.join(foreign)}.", stacklevel=3)
+            warnings.warn(f"not runs of the kit, ignored in {self.folder}: {', '.join(foreign)}.", stacklevel=3)
         return found
 
     def catalogue(self) -> dict[RunSpec, list[int]]:
@@ -106,7 +106,7 @@ class Store:
         return [record for record in found if record is not None]
 
     def notes(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]]) -> dict[str, str]:
-        """What the runs say of their data where it is not the published set: dataset → note."""
+        """The notes of runs on their data, where they are not the published set: dataset → note."""
         found: dict[str, dict[str, None]] = {}
         for spec, seeds in jobs:
             for seed in seeds:
@@ -145,7 +145,7 @@ class Store:
 
 
 class ReadOnce(Store):
-    """A store for those who ask for the same runs many times: each file is read once."""
+    """A store that reads each file once, for callers that need the same runs many times."""
 
     def __init__(self, folder: Path | str):
         super().__init__(folder)
@@ -160,12 +160,12 @@ class ReadOnce(Store):
 
 #: The name of a file of a run: the hash of its spec, and its seed.
 RUN_FILE = re.compile(r"[0-9a-f]{16}-\d+\.parquet")
-_NAMED: set[Path] = set()  # foreign files that were spoken of
+_NAMED: set[Path] = set()  # foreign files that were reported already
 METRICS = tuple(names.METRICS)
 
 
 def _note(info: dict) -> str:
-    """What a run says of its data where it is not the published set."""
+    """The note of a run on its data, where they are not the published set."""
     data = info.get("data")
     return str(data.get("note") or "") if isinstance(data, dict) else ""
 
@@ -188,7 +188,7 @@ def _spec_of(path: Path, info: dict | None) -> RunSpec | None:
     try:
         return spec_from(info["spec"])
     except (TaclError, LookupError, TypeError, AttributeError, ValueError) as error:
-        _set_aside(path, DamagedFile(path, f"it does not say of which run it is: {type(error).__name__}"))
+        _set_aside(path, DamagedFile(path, f"it does not say which run it is: {type(error).__name__}"))
         return None
 
 
@@ -200,7 +200,7 @@ def _set_aside(path: Path, error: DamagedFile) -> None:
     try:
         path.replace(path.with_suffix(".damaged"))
         warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=5)
-    except FileNotFoundError:  # somebody else was faster
+    except FileNotFoundError:  # another process was faster
         warnings.warn(f"{error} It will be run again.", stacklevel=5)
     except OSError:
         warnings.warn(f"{error} It is left out; it could not be set aside, as the folder is read-only.", stacklevel=5)

@@ -1,7 +1,7 @@
-"""Stopping a run at any moment and going on exactly there.
+"""Stopping a run at any moment, and resuming it exactly there.
 
 A checkpoint is a line that says what it is, a line with the SHA-256 of the rest, and the rest: what torch saves. A
-single bit that a disk has flipped would otherwise give other numbers without a word.
+single bit that a disk has flipped would otherwise change the numbers silently.
 """
 
 import hashlib
@@ -39,21 +39,21 @@ class Checkpoint:
         return self.path is not None and time.monotonic() - self._last >= self.every_seconds
 
     def save(self, state: dict) -> None:
-        """Save a state of tensors, numbers, texts, lists and dicts. A full disk warns; the run goes on."""
+        """Save a state of tensors, numbers, texts, lists and dicts. On a full disk it warns, and the run continues."""
         self._last = time.monotonic()
         if self.path is None:
             return
         try:
-            # Through memory: a full disk is then an OSError; torch's own writer says anything but that.
+            # Through memory: a full disk is then an OSError; torch's own writer raises something else.
             buffer = io.BytesIO()
             torch.save({"of": self.belongs_to, "state": state}, buffer)
             content = sealed(buffer.getvalue())
             write_whole(self.path, lambda part: part.write_bytes(content))
         except TaclError as error:
-            warnings.warn(f"no checkpoint was saved, the run goes on without: {error}", stacklevel=2)
+            warnings.warn(f"no checkpoint was saved, the run continues without one: {error}", stacklevel=2)
 
     def load(self, device: torch.device) -> dict | None:
-        """The saved state, or None where there is none to go on from."""
+        """The saved state, or None where there is none."""
         if self.path is None or not self.path.exists():
             return None
         try:

@@ -38,7 +38,7 @@ def train(
     """Train a learner on a stream and return one record per run.
 
     test_on: after each epoch, the tasks ``"seen"`` so far or ``"all"``.
-    checkpoint: a file; a training that was stopped or killed goes on from it and ends with the same record.
+    checkpoint: a file; a training that was stopped or killed resumes from it and ends with the same record.
     info: anything that the records should carry, e.g. the settings.
     deliver: is given the records before the checkpoint is removed, so that neither is ever lost.
     """
@@ -199,7 +199,7 @@ class _Training:
         self.step += 1
 
     def _note_divergence(self, epoch: Epoch, file: Checkpoint) -> None:
-        """Find runs whose loss is no longer finite. Runs of a stack share nothing, so the others go on."""
+        """Find runs whose loss is no longer finite. Runs of a stack share nothing, so the others continue."""
         bad = ~torch.isfinite(self.losses[:, : self.step]).cpu().numpy()
         # A step may ruin the weights though its own loss is finite; such a state must not be saved as a good one.
         bad[:, -1] |= ~self.learner.network.finite().cpu().numpy()
@@ -209,7 +209,7 @@ class _Training:
             good = file.keep_good(seed)
             warnings.warn(
                 f"run with seed {seed} of {self.learner.name} stopped at step {self.diverged_at[run]}: its loss "
-                "is not finite (try a smaller learning rate); the other runs go on. "
+                "is not finite (try a smaller learning rate); the other runs continue. "
                 + (f"Its last good checkpoint is {good}." if good else "No checkpoint was kept."),
                 stacklevel=3,
             )
@@ -286,7 +286,7 @@ class _Training:
         return state
 
     def load_state(self, state: dict) -> None:
-        """Go on from a state. One that does not fit raises any error; what was loaded until then is of no use."""
+        """Resume from a state. One that does not fit raises any error; what was loaded until then is of no use."""
         self._check(state)
         for name in self.ARRAYS:
             setattr(self, name, state[name].cpu().numpy().copy())

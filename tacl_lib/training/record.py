@@ -24,7 +24,7 @@ from tacl_lib.files import write_whole
 from tacl_lib.training.events import EMPTY, EventLog
 
 _PARQUET = {"compression": "zstd", "write_page_checksum": True}  # a flipped bit is noticed when it is read
-#: A log of 120,000 arrivals takes a third of the room: steps go up one by one, and rows are nearly all different.
+#: A log of 120,000 arrivals takes a third of the space: steps go up one by one, and rows are nearly all different.
 _PARQUET_OF_EVENTS = _PARQUET | {
     "use_dictionary": ["cluster", "slot", "task_in", "task_out"],
     "column_encoding": {"step": "DELTA_BINARY_PACKED", "row": "BYTE_STREAM_SPLIT"},
@@ -159,7 +159,7 @@ def _about(path: Path, schema: pa.Schema) -> dict:
     elif digest is None or hashlib.sha256(text).hexdigest().encode() != digest:
         raise ValueError("its description is not the one that was written")
     if type(about["seed"]) is not int or about["seed"] < 0 or not isinstance(about["info"], dict):
-        raise ValueError("it does not say of which run it is")
+        raise ValueError("it does not say which run it is")
     return about
 
 

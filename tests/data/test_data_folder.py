@@ -255,7 +255,7 @@ def test_digits_need_nothing_and_keep_their_levels(room, monkeypatch, table_is_t
 
 def test_other_digits_are_refused(monkeypatch):
     monkeypatch.setattr(embedded, "_rows", lambda: np.zeros((1797, 65), np.uint8))
-    with pytest.raises(TaclError, match="install scikit-learn again"):
+    with pytest.raises(TaclError, match="reinstall scikit-learn"):
         load("digits")
 
 

@@ -166,7 +166,7 @@ def png(pixels):
     return out.getvalue()
 
 
-def test_a_sprite_holds_one_picture_a_row():
+def test_a_sprite_holds_one_image_a_row():
     images = np.random.default_rng(1).integers(0, 256, (5, 32, 32, 3), np.uint8)
     np.testing.assert_array_equal(formats.read_sprite(png(images.reshape(5, 1024, 3)), "sprite"), images)
 
@@ -258,7 +258,7 @@ def as_set(images):
 
 
 @given(few_pictures, few_pictures)
-def test_no_test_picture_stands_in_train_and_none_is_lost(train, test):
+def test_no_test_image_is_in_train_and_none_is_lost(train, test):
     (kept_train, train_labels), (kept_test, test_labels), removed = splits.distinct(
         (train, np.arange(len(train))), (test, np.arange(len(test)))
     )
@@ -285,7 +285,7 @@ def test_the_split_by_content_does_not_depend_on_the_order(order):
     np.testing.assert_array_equal(train[0].ravel(), train[1])
 
 
-def test_every_seventh_picture_is_a_test_picture():
+def test_every_seventh_image_is_a_test_image():
     train, test = splits.every_seventh(np.arange(70).reshape(70, 1, 1, 1), np.arange(70) % 10)
     assert test[0].ravel().tolist() == list(range(6, 70, 7))
     assert set(test[1]) == set(range(10))
@@ -338,7 +338,7 @@ def test_an_npz_that_claims_a_terabyte_or_holds_a_number_is_refused(tmp_path, sh
         formats.read_npz(path, ("x", "y"))
 
 
-def test_a_picture_that_claims_to_be_huge_is_refused(small):
+def test_an_image_that_claims_to_be_huge_is_refused(small):
     with pytest.raises(TaclError, match="holds more than"):
         formats.read_sprite(png(np.zeros((64, 1024, 3), np.uint8)), "huge.png")
 

@@ -273,7 +273,7 @@ def test_status_before_the_start(tmp_path, capsys):
     ("error", "words"),
     [
         (papermill.PapermillExecutionError(0, 1, "x", "TaclError", "no web.", []), "no web. (in "),
-        (DeadKernelError("died"), "perhaps for want of memory"),
+        (DeadKernelError("died"), "perhaps because memory ran out"),
     ],
     ids=["error", "dead kernel"],
 )
@@ -379,7 +379,7 @@ def test_a_signal_is_answered_with_a_sentence(number, monkeypatch, tmp_path):
     monkeypatch.setattr(reproduce, "reproduce", lambda *_: signal.raise_signal(number))
     before = signal.getsignal(signal.SIGTERM)
     try:
-        with pytest.raises(SystemExit, match=r"^reproduce: stopped; what is finished is stored, .* from here\.$"):
+        with pytest.raises(SystemExit, match=r"^reproduce: stopped; finished runs are stored, .* to continue\.$"):
             reproduce.main([*CHOICE, *(f"--{name}={tmp_path / name}" for name in ("results", "build", "figures"))])
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -278,7 +278,7 @@ def test_jobs_that_are_lost_each_time_are_given_up_in_one_sentence(tmp_path, add
         return {}, {job: TaclError("lost.") for job in jobs}
 
     monkeypatch.setattr(execution, "_one_round", all_lost)
-    with pytest.raises(TaclError, match=r"^4 of 4 jobs failed, first .* lost\. .* goes on from here\.$"):
+    with pytest.raises(TaclError, match=r"^4 of 4 jobs failed, first .* lost\. .* again to continue\.$"):
         execute(JOBS, tmp_path, cluster=address, progress=False)
     assert len(rounds) == execution.VAIN_ROUNDS
     assert all(sorted(map(str, jobs)) == sorted(map(str, JOBS)) for jobs in rounds)
@@ -392,7 +392,7 @@ def test_a_full_disk_is_one_sentence_and_with_more_room_it_goes_on(small_disk, a
     with pytest.raises(TaclError) as caught:
         execute(jobs, folder, cluster=address, progress=False)
     assert "disk" in str(caught.value)
-    assert "the same command goes on from here" in str(caught.value)
+    assert "run the same command again to continue" in str(caught.value)
     assert "\n" not in str(caught.value)
     store = Store(folder)
     with contextlib.suppress(FileNotFoundError):  # a job that was under way may still tidy up

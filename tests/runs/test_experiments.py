@@ -123,7 +123,7 @@ def test_runs_from_before_a_setting_keep_their_names():
 def test_the_customary_scaling_has_the_name_of_what_it_is():
     for dataset, scaling in (("mnist", "standard"), ("fashion_mnist", "symmetric"), ("cifar10", "standard")):
         assert RunSpec(dataset).name() == RunSpec(dataset, scaling=scaling).name()
-    # Where 0 is black, it does not matter when a picture is turned.
+    # Where 0 is black, it does not matter when an image is rotated.
     turned = [RunSpec(split="rotation", scaling="unit", fill=fill).name() for fill in ("zero", "black")]
     assert turned[0] == turned[1]
 

@@ -286,7 +286,7 @@ def test_files_of_others_are_left_alone_and_named_once(store):
         assert len(store.catalogue()) == 1
         assert not store.summaries().empty
     assert len(caught) == 1
-    assert str(caught[0].message).endswith(f"left alone in {store.folder}: my-notes.parquet.")
+    assert str(caught[0].message).endswith(f"ignored in {store.folder}: my-notes.parquet.")
     assert (store.folder / "my-notes.parquet").exists()
     assert not Store(store.folder / "none")
     (store.folder / "other").mkdir()

@@ -20,7 +20,7 @@ class Stored(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a learner says of a step. Only the loss is required."""
+    """What a learner reports of a step. Only the loss is required."""
 
     loss: torch.Tensor  #: ``[R]``
     rate: torch.Tensor | float | None = None  #: learning rate that was used, a number or ``[R]``
@@ -42,7 +42,7 @@ class Learner:
     kept: tuple[str, ...] = ()
     geometry: Geometry | None = None  #: of its memory, if it has one that changes with the batches
     #: whether `train` may run its steps in torch's inference mode, which makes small operations cheaper but
-    #: rules out autograd; every learner of the kit says yes
+    #: rules out autograd; true of every learner of the kit
     inference: bool = False
 
     def __init__(self, network: Network, *, rate: float = 1e-3):
@@ -60,7 +60,7 @@ class Learner:
         raise TaclError(f"the learner {type(self).__name__} has no method step(x, y); write one.")
 
     def state(self) -> dict:
-        """Everything that a checkpoint needs to go on exactly here."""
+        """Everything that a checkpoint needs to resume exactly here."""
         own = {name: getattr(self, name) for name in self.kept}
         states = {name: value.state() if hasattr(value, "state") else value for name, value in own.items()}
         return {"network": self.network.state()} | states
@@ -130,7 +130,7 @@ def _check_kind(learner: str, setting: str, value: object) -> None:
     allowed = get_args(annotated) or (annotated if isinstance(annotated, type) else type(parameter.default),)
     kinds = [_KINDS[kind] for kind in allowed if kind in _KINDS]
     if not kinds or (value is None and type(None) in allowed):
-        return  # a type of somebody's own is theirs to check
+        return  # a type that is not listed here is checked by the learner itself
     if not any(isinstance(value, types) and isinstance(value, bool) == (types is bool) for _, types in kinds):
         words = [word for word, _ in kinds] + ["None"] * (type(None) in allowed)
         raise TaclError(f"{setting} of {learner} must be {' or '.join(words)}, not {value!r}.")

@@ -36,7 +36,7 @@ class ClusterMemory:
         self._random = torch.Generator().manual_seed(seed)
         self._memory: Memory | None = None
         self._shapes: dict[str, torch.Size] = {}
-        sample_memory(1, 1, Geometry(1, 1, 1), policy)  # refuses a policy that is not there, before anything is added
+        sample_memory(1, 1, Geometry(1, 1, 1), policy)  # refuses an unknown policy at once
 
     def __len__(self) -> int:
         """How many samples it holds."""

@@ -73,7 +73,7 @@ class Arrival:
         return Placement(cluster, _of_each(self.added, cluster) % self.geometry.size, None)
 
     def into_pool(self, place: torch.Tensor, kept: torch.Tensor | None = None) -> Placement:
-        """Place number ``place [R]`` of the pool. Without clusters it still has a cluster and a slot, for pictures."""
+        """Place number ``place [R]`` of the pool. Without clusters it still has a cluster and a slot, for figures."""
         cluster = self.pool * self.geometry.clusters + torch.div(place, self.geometry.size, rounding_mode="floor")
         return Placement(cluster, place % self.geometry.size, kept)
 

@@ -9,7 +9,7 @@ from tacl_lib.errors import TaclError
 
 
 class Watcher(Protocol):
-    """Somebody who must know when a stored sample is replaced."""
+    """What must know when a stored sample is replaced."""
 
     def before_replacing(self, place: torch.Tensor) -> None: ...
 

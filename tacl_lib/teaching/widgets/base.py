@@ -1,4 +1,4 @@
-"""What all widgets share: the message line, the still picture, labelled controls, and how a task looks.
+"""What all widgets share: the message line, the still image, labelled controls, and how a task looks.
 
 A widget is a `View`: controls and one figure over pure ``state(...)`` functions that live in modules of their own. A
 view never computes what it shows.
@@ -23,7 +23,7 @@ from tacl_lib.teaching.widgets.light_figure import LightFigure
 
 WIDTH = 1160  #: pixels that a view takes at most; JupyterLab leaves about 900 to 1,160 of 1,280
 HEIGHT = 670  #: … of the 800 pixels of a small laptop's screen that JupyterLab leaves to a cell
-STILL_DPI = 80  #: a still picture 11 inches wide is 880 pixels wide and some 100 kB large
+STILL_DPI = 80  #: a still image 11 inches wide is 880 pixels wide and some 100 kB large
 FONT = '"DejaVu Sans", "Segoe UI", "Helvetica Neue", Arial, sans-serif'
 
 # Words around the figures have the colours of JupyterLab's theme, light or dark; elsewhere those of the page.
@@ -70,9 +70,9 @@ class Stage(Late, ipywidgets.VBox):
 
 
 class View(Late, ipywidgets.VBox):
-    """A widget of the kit: what it is, its controls and figures, a message line; and a still picture of its state.
+    """A widget of the kit: what it is, its controls and figures, a message line; and a still image of its state.
 
-    Where no front end can show it (nbconvert, papermill, a plain viewer), the picture stands in for it.
+    Where no front end can show it (nbconvert, papermill, a plain viewer), the image stands in for it.
     """
 
     def __init__(self, title: str, children: Sequence[ipywidgets.Widget], message_first: bool = False):

@@ -24,7 +24,7 @@ from tacl_lib.teaching.widgets.time_panels import SharePanel, TimelinePanel
 
 HEIGHT = 410
 NOTHING = "nothing"
-PART = 0.15  #: seconds of filling between two pictures
+PART = 0.15  #: seconds of filling between two updates of the figure
 INVITATION = "Choose, then press “Run”: the memory fills before your eyes, without any training."
 HALF, WHOLE = "49.5%", "100%"  #: of the width, for the words of a memory
 

@@ -1,4 +1,4 @@
-"""The figure of the forgetting explorer: three metrics over epochs, in plotly and as a still picture."""
+"""The figure of the forgetting explorer: three metrics over epochs, in plotly and as a still image."""
 
 import numpy as np
 import plotly.graph_objects as go

@@ -1,4 +1,4 @@
-"""What a store holds, and the curves and numbers of a choice of it: no picture."""
+"""What a store holds, and the curves and numbers of a choice of it: no figure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace

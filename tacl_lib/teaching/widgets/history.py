@@ -1,4 +1,4 @@
-"""The memory of a run at any step, rebuilt from its event log: pure numbers and words, no picture."""
+"""The memory of a run at any step, rebuilt from its event log: pure numbers and words, no figure."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""The figure of the scheduler lab: loss, learning rate and counters over steps, in plotly and as a still picture."""
+"""The figure of the scheduler lab: loss, learning rate and counters over steps, in plotly and as a still image."""
 
 import numpy as np
 import plotly.graph_objects as go

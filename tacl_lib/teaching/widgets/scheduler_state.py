@@ -1,4 +1,4 @@
-"""A loss curve that can be bent, and the answer of the paper's scheduler to it, step by step: no picture."""
+"""A loss curve that can be bent, and the answer of the paper's scheduler to it, step by step: no figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ def history_of(source: EventLog | Record | str | None, tasks: Tasks | None = Non
     if isinstance(source, str) and source == DEMO:
         return demonstration()
     if source is None:
-        raise TaclError("there is no finished run to play; run it first, or go on with an interrupted one.")
+        raise TaclError("there is no finished run to play; run it first, or resume an interrupted one.")
     if isinstance(source, EventLog):
         if tasks is None:
             raise TaclError("an event log names samples by their rows only; give the tasks of the run as well.")

@@ -1,4 +1,4 @@
-"""The same states as still pictures, for where no front end can show a widget."""
+"""The same states as still images, for where no front end can show a widget."""
 
 import textwrap
 from collections.abc import Sequence
