@@ -179,16 +179,13 @@ class _Training:
 
     def _one_step(self, epoch: Epoch, batch) -> None:
         said = self.learner.step(batch.x, batch.y)
-        if not (
-            isinstance(said, Step)
-            and isinstance(said.loss, torch.Tensor)
-            and said.loss.shape == self.losses[:, 0].shape
-        ):
+        loss = said.loss if isinstance(said, Step) else None
+        if not isinstance(loss, torch.Tensor) or loss.shape != self.projected.shape:
             raise TaclError(
                 f"step of {self.learner.name} must return a Step whose loss is a tensor with one number for each run, "
                 f"as in Step(losses.sum(1)), not {_shortened(said)}."
             )
-        self.losses[:, self.step] = said.loss
+        self.losses[:, self.step] = loss
         if said.projected is not None:
             self.projected += said.projected
         if said.stored is not None:

@@ -52,10 +52,10 @@ class Bgd(Learner):
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         self.network.check_batch(x, y)
         self.noise.begin(self.steps)
-        self.steps += 1
         weight = 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]
         network, std, draws = self.network, self.std, self.passes
         loss = self.noise.learn(network, std, x, y, weight / draws, draws, self.rate)
+        self.steps += 1
         return Step(loss / (y.shape[1] * weight), self.rate)
 
     @property
