@@ -1,5 +1,6 @@
 """Is this a device, a count, a batch? One sentence where it is not, and before anything has changed."""
 
+import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
@@ -27,7 +28,7 @@ def checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(seed) for seed in given)
 
 
-def is_whole(value: object, least: int = 1) -> bool:
+def is_whole(value: object, least: float = 1) -> bool:
     """Whether it is a whole number from ``least`` on."""
     return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
 
@@ -35,8 +36,10 @@ def is_whole(value: object, least: int = 1) -> bool:
 def check_whole(least: int = 1, **values: object) -> None:
     """Settings that count something."""
     for name, value in values.items():
-        if not is_whole(value, least):
-            raise TaclError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+        if not is_whole(value, -math.inf):
+            raise TaclError(f"{name} must be a whole number, not {value!r}.")
+        if value < least:
+            raise TaclError(f"{name} must be at least {least}, not {value}.")
 
 
 def is_finite(value: object) -> bool:

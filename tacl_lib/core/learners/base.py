@@ -134,8 +134,6 @@ def _check_kind(learner: str, setting: str, value: object) -> None:
     if not any(isinstance(value, types) and isinstance(value, bool) == (types is bool) for _, types in kinds):
         words = [word for word, _ in kinds] + ["None"] * (type(None) in allowed)
         raise TaclError(f"{setting} of {learner} must be {' or '.join(words)}, not {value!r}.")
-    if isinstance(value, float) and not is_finite(value):
-        raise TaclError(f"{setting} of {learner} must be a finite number, not {value!r}.")
 
 
 def settings_of(name: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tacl_lib.core.checking import is_whole
+from tacl_lib.core.checking import check_whole
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
 from tacl_lib.plugins import Register
 
@@ -28,8 +28,7 @@ class Geometry(NamedTuple):
 
     def checked(self) -> "Geometry":
         for name, value in self._asdict().items():
-            if not is_whole(value):
-                raise TaclError(f"a memory's {name} must be a whole number of at least 1, not {value!r}.")
+            check_whole(**{f"a memory's {name}": value})
         return self
 
 
