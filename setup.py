@@ -7,7 +7,16 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
-SHIPPED = ("notebooks", "coursework", "figures", "results/reference", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+SHIPPED = (
+    "notebooks",
+    "coursework",
+    "figures",
+    "results/reference",
+    "README.md",
+    "CONTRIBUTING.md",
+    "LIBRARY.md",
+    "CHANGELOG.md",
+)
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "*.damaged", "quick", "smoke")
 
 

@@ -19,11 +19,11 @@ def checked_device(wanted: torch.device | str) -> torch.device:
     return device
 
 
-def checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    """Seeds of a stack: distinct whole numbers from 0 on."""
+def checked_seeds(seeds: Sequence[int], distinct: bool = True) -> tuple[int, ...]:
+    """Seeds of a stack: whole numbers from 0 on, distinct where each is a run of its own."""
     given = tuple(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)) else ()
     whole = all(isinstance(seed, Integral) and not isinstance(seed, bool) and 0 <= seed < 2**31 for seed in given)
-    if not given or not whole or len(set(given)) < len(given):
+    if not given or not whole or (distinct and len(set(given)) < len(given)):
         raise TaclError(f"seeds must be distinct whole numbers from 0 on, at least one, as in (0, 1); got {seeds!r}.")
     return tuple(int(seed) for seed in given)
 

@@ -39,7 +39,7 @@ class Layers:
     ):
         if initialisation not in INITIALISATIONS:
             raise unknown_name("initialisation", initialisation, INITIALISATIONS)
-        seeds, device = checked_seeds(seeds), checked_device(device)
+        seeds, device = checked_seeds(seeds, distinct=False), checked_device(device)
         if not isinstance(sizes, Iterable) or len(sizes := tuple(sizes)) < 2 or not all(map(is_whole, sizes)):
             raise TaclError(f"sizes must be two or more positive layer widths, such as (784, 200, 10), not {sizes!r}.")
         count = len(seeds) * sum((w_in + 1) * w_out for w_in, w_out in pairwise(sizes))

@@ -38,7 +38,7 @@ class ModuleNetwork:
         device: torch.device | str = "cpu",
         features: int | None = None,
     ):
-        seeds, device = checked_seeds(seeds), checked_device(device)
+        seeds, device = checked_seeds(seeds, distinct=False), checked_device(device)
         if isinstance(build, nn.Module) or not callable(build):
             raise TaclError("build must be a function that makes a fresh module, such as lambda: nn.Linear(64, 10).")
         if len(image_shape) not in (0, 3) or (not image_shape and features is None):
