@@ -49,7 +49,7 @@ lab: ## open your own copies of the notebooks in JupyterLab (in my_notebooks; AR
 	@tools/setup $(VENV) none check
 	$(TACL) lab $(ARGS)
 
-fresh: ready ## bring a fresh copy of a notebook (NAME=02_agem); yours is kept beside it
+fresh: ready ## get a fresh copy of a notebook (NAME=02_agem); yours is kept beside it
 	$(TACL) fresh $(NAME)
 
 data: ready ## fetch every dataset that is available, and show where it came from

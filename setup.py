@@ -7,16 +7,8 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
-SHIPPED = (
-    "notebooks",
-    "coursework",
-    "figures",
-    "results/reference",
-    "README.md",
-    "CONTRIBUTING.md",
-    "LIBRARY.md",
-    "CHANGELOG.md",
-)
+PAGES = ("README.md", "CONTRIBUTING.md", "LIBRARY.md", "CHANGELOG.md")
+SHIPPED = ("notebooks", "coursework", "figures", "results/reference", *PAGES)
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "*.damaged", "quick", "smoke")
 
 

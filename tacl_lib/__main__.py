@@ -35,7 +35,7 @@ COMMANDS = {
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
     "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),
     "lab": Command("tacl_lib.teaching.my_notebooks", "open your own copies of the notebooks in JupyterLab"),
-    "fresh": Command("tacl_lib.teaching.my_notebooks", "bring a fresh copy of a notebook", ("--fresh",)),
+    "fresh": Command("tacl_lib.teaching.my_notebooks", "get a fresh copy of a notebook", ("--fresh",)),
     "lessons": Command("tacl_lib.teaching.lessons.__main__", "make the notebooks of the lessons from their sources"),
     "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
     "release": Command(

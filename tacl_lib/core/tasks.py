@@ -133,7 +133,7 @@ def make_tasks(
     # Features are ordered pixel by pixel, so the first ones are the channels of one pixel.
     corners = fitted.offset[: dataset.train_images.shape[3]].round().int().tolist() if fill == "zero" else 0
     seeds, labels = checked_seeds(seeds), _labels_of(dataset, split)
-    cut = _Cut(dataset.name, split, seeds, _titles(split, labels, task_count, degrees_per_task))
+    cut = _Cut(dataset.name, split, seeds, task_names(split, labels, task_count, degrees_per_task))
 
     def shown(images: np.ndarray, task: int, seed: int) -> np.ndarray:
         """The images ``[n, H, W, C]`` of a task as run ``seed`` shows them."""
@@ -217,7 +217,7 @@ def _labels_of(dataset: Dataset, split: str) -> int:
     return labels
 
 
-def _titles(split: str, labels: int, task_count: int, degrees: float) -> tuple[str, ...]:
+def task_names(split: str, labels: int, task_count: int, degrees: float) -> tuple[str, ...]:
     """What each task is called."""
     if split == "class":
         return tuple(f"{label} / {label + 1}" for label in range(0, labels, 2))

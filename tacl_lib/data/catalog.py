@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tacl_lib.names import DATASETS
+
 IDX_FILES = (
     "train-images-idx3-ubyte",
     "train-labels-idx1-ubyte",
@@ -87,7 +89,7 @@ _LETTERS_COMMIT = "c58c29ff93d7b8c809c449b380a232f9f39909fd"
 
 CATALOG: dict[str, Spec] = {
     "mnist": Spec(
-        title="MNIST",
+        title=DATASETS["mnist"].title,
         pixels={"c1a44cd987adea06a723558e60762a763befa3cccc6bcbb05653f86cf68f5530": ""},
         only_these=True,
         shape=(28, 28, 1),
@@ -118,7 +120,7 @@ CATALOG: dict[str, Spec] = {
         ),
     ),
     "fashion_mnist": Spec(
-        title="Fashion-MNIST",
+        title=DATASETS["fashion_mnist"].title,
         pixels={"715868ef620cfff128d9e6ddab09b5058437961858c8b66b9c59a924180d6b61": ""},
         only_these=True,
         shape=(28, 28, 1),
@@ -143,7 +145,7 @@ CATALOG: dict[str, Spec] = {
         package=Package(kind="deb", name="dataset-fashion-mnist", inside="usr/share/datasets/fashion-mnist"),
     ),
     "notmnist": Spec(
-        title="notMNIST",
+        title=DATASETS["notmnist"].title,
         pixels={"1d90441f9e1892b36dccad52d62a8bdf03d51c7e0e75846ea4289a874a5774e0": "small set"},
         shape=(28, 28, 1),
         train=60_000,
@@ -156,7 +158,7 @@ CATALOG: dict[str, Spec] = {
         last_form="small_letters",
     ),
     "cifar10": Spec(
-        title="CIFAR-10",
+        title=DATASETS["cifar10"].title,
         pixels={"775d1cdb78ca59c4aecb20bd9c893a3138a8eb8a31294b5d28ba31e69d818ed4": ""},
         shape=(32, 32, 3),
         train=50_000,
@@ -176,7 +178,7 @@ CATALOG: dict[str, Spec] = {
         ),
     ),
     "svhn": Spec(
-        title="SVHN",
+        title=DATASETS["svhn"].title,
         pixels={"3ff8c1eb2f5d8e05b92d9aa9c2bd156eadcb70f9febcd89e05152ffb05cbeb64": "made again"},
         shape=(32, 32, 3),
         train=73_257,

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from tacl_lib.core.learners import LEARNERS, Learner, make_learner, settings_of
-from tacl_lib.core.tasks import Tasks, make_tasks
-from tacl_lib.data import Dataset
+from tacl_lib.core.tasks import task_names
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.errors import unknown_name
 from tacl_lib.runs.profiles import Profile
@@ -38,7 +35,7 @@ class SettingsTable(NamedTuple):
 def settings_table(name: str, spec: RunSpec | None = None) -> pd.DataFrame:
     """A table of settings, a name in `SETTINGS`: parameter, value, paper, differs, explanation.
 
-    The value is not typed in: tasks and learners are built as a run of ``spec`` would build them, and asked.
+    The value is not typed in: tasks are named and learners built as a run of ``spec`` would, and asked.
     A spec for another learner still gives batch size and tasks.
     """
     if name not in SETTINGS:
@@ -64,19 +61,14 @@ def specs_of_settings(profile: Profile) -> dict[str, RunSpec]:
     return {name: profile.spec(profile.datasets[0], "class", "disjoint", of) for name, of in learners.items()}
 
 
-def _tasks(spec: RunSpec, split: str) -> Tasks:
-    """The tasks of a spec, made from images of one pixel: enough to see how many there are and which."""
-    labels = np.tile(np.arange(LABELS), max(spec.task_count, 1))
-    images = np.zeros((len(labels), 1, 1, 1), np.uint8)
-    tiny = Dataset("images of one pixel", images, labels, images, labels)
-    return make_tasks(tiny, split, task_count=spec.task_count, degrees_per_task=spec.degrees_per_task)
+def _names(spec: RunSpec, split: str) -> tuple[str, ...]:
+    return task_names(split, LABELS, spec.task_count, spec.degrees_per_task)
 
 
 def _learners(spec: RunSpec, name: str) -> list[Learner]:
     """The learner as it is built for ten outputs (permutation, rotation) and for two (class split)."""
     own = spec.learner_settings if spec.learner == name else {}
-    outputs = [_tasks(spec, split).classes for split in ("permutation", "class")]
-    return [make_learner(name, Mlp((0,), (1, n)), **own) for n in outputs]
+    return [make_learner(name, Mlp((0,), (1, outputs)), **own) for outputs in (LABELS, 2)]
 
 
 def _either(values: list) -> str:
@@ -85,14 +77,11 @@ def _either(values: list) -> str:
 
 
 def _subset_labels(spec: RunSpec) -> str:
-    tasks = _tasks(spec, "class")
-    # The row of a one-pixel image tells its label, see _tasks.
-    origins = (tasks.train.origin[0, start:end] % LABELS for start, end in pairwise(tasks.train.bounds))
-    return str([sorted(set(labels.tolist())) for labels in origins])
+    return str([[int(label) for label in name.split(" / ")] for name in _names(spec, "class")])
 
 
 def _angles(spec: RunSpec) -> str:
-    return f"[{', '.join(name.rstrip('°') for name in _tasks(spec, 'rotation').names)}]"
+    return f"[{', '.join(name.rstrip('°') for name in _names(spec, 'rotation'))}]"
 
 
 def _rate(spec: RunSpec, learner: str) -> str:
@@ -128,7 +117,7 @@ SETTINGS = {
             Setting(
                 "Permutation: number of tasks",
                 "10",
-                lambda spec: _either([_tasks(spec, "permutation").count]),
+                lambda spec: str(len(_names(spec, "permutation"))),
                 "Every task has its own part of the images and its own shuffling of their pixels.",
             ),
             Setting(

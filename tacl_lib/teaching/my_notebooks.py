@@ -1,7 +1,7 @@
 """Your own copies of the notebooks, in a folder that git ignores, and JupyterLab on top of them:
 
     tacl lab           copies what is missing and opens JupyterLab   (make lab)
-    tacl fresh NAME    brings a fresh copy of a notebook             (make fresh)
+    tacl fresh NAME    gets a fresh copy of a notebook               (make fresh)
 
 Nobody's work is ever lost: a fresh copy leaves yours beside it, and a notebook of which there is a newer version is
 replaced only where you have changed no cell.
@@ -28,7 +28,7 @@ GIVEN = ".given.json"  #: what the cells of each notebook were when it was copie
 
 
 class MyNotebooks:
-    """The notebooks of a project and somebody's copies of them."""
+    """The notebooks of a project and a user's copies of them."""
 
     def __init__(self, root: Path = PROJECT, home: Path | None = None):
         """root: of the project; home: where the copies go, None for a folder in the project itself."""
@@ -121,17 +121,25 @@ def jupyterlab(root: Path, options: Sequence[str] = ()) -> list[str]:
     """The command that opens JupyterLab: all of the folder is its root, so that links to code and results work."""
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     command.append(f"--LabApp.default_url=/lab/tree/{FOLDER}/{FIRST}")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, as a rule; Jupyter wants to be told
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container, as a rule; Jupyter needs this option there
         command.append("--allow-root")
     return [*command, *options]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="tacl lab", description=__doc__.split("\n")[0])
-    parser.add_argument("--fresh", metavar="NAME", help="bring a fresh copy of a notebook, e.g. 02_agem, and no more")
+    parser = argparse.ArgumentParser(prog="tacl lab", description=__doc__.split("\n")[0], allow_abbrev=False)
+    parser.add_argument(
+        "--fresh",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="get a fresh copy of a notebook, e.g. 02_agem, and do no more",
+    )
     options, of_jupyterlab = parser.parse_known_args(arguments)
     notebooks = MyNotebooks(home=HOME)
-    if options.fresh:
+    if options.fresh is not None:
+        if not options.fresh:
+            raise TaclError("say which notebook, e.g. tacl fresh 02_agem, or make fresh NAME=02_agem.")
         kept = notebooks.fresh(options.fresh)
         print(f"{FOLDER}/{Path(options.fresh).stem}.ipynb is fresh." + (f" Yours is kept as {kept.name}." * bool(kept)))
         return

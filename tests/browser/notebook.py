@@ -119,7 +119,7 @@ class Notebook:
             self.page.wait_for_timeout(50)
 
     def screenshot(self, name: str, target=None) -> Path | None:
-        """A picture of the page (or of one locator) in the folder TACL_SCREENSHOTS, where that is set."""
+        """A screenshot of the page (or of one locator) in the folder TACL_SCREENSHOTS, where that is set."""
         folder = os.environ.get("TACL_SCREENSHOTS")
         if not folder:
             return None

@@ -43,7 +43,7 @@ def test_the_player_opens_at_the_first_step_and_shows_the_last_when_asked(player
     assert "Step 0 of 628" in player.text()
     assert "Press Play" in player.text()
     assert [trace["x"][0] for trace in traces(model, "future")] == [1, 1]  # what is to come is covered
-    assert len(model.data[0]["x"]) == 20  # a point per cluster, in front of the picture
+    assert len(model.data[0]["x"]) == 20  # a point per cluster, in front of the image
     assert model.layout["images"][0]["source"].startswith("data:image/jpeg")
     # Looks that were given when the figure was made are still there.
     assert {trace["line"]["color"] for trace in traces(model, "cursor")} == {"#d6006c"}

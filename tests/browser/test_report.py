@@ -12,7 +12,7 @@ from tacl_lib.runs.store import Store
 
 from . import axe
 
-pytestmark = pytest.mark.slow  # its pictures take half a minute
+pytestmark = pytest.mark.slow  # its figures take half a minute
 LOOKS = {
     "light": {"viewport": {"width": 1280, "height": 800}},
     "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},

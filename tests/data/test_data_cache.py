@@ -1,4 +1,4 @@
-"""The cache: verified on each use, mended, locked, and clear about disks that refuse."""
+"""The cache: verified on each use, repaired, locked, and clear about disks that refuse."""
 
 import errno
 import hashlib

@@ -9,7 +9,7 @@ import nbformat
 from nbformat.v4 import new_code_cell
 
 from tacl_lib.teaching.coursework.marking import mark
-from tacl_lib.teaching.coursework.mending import mend
+from tacl_lib.teaching.coursework.restoring import restore
 from tacl_lib.teaching.coursework.sandbox import protection
 from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_test, points_of, read_sets
 from tacl_lib.teaching.coursework.versions import release, solution
@@ -60,7 +60,7 @@ def hand_in(folder: Path, student: str, of: ProblemSet, notebook, name: str = ""
 def marked(of: ProblemSet, notebook, timeout: float = 60) -> tuple[dict[str, float], str, list[str]]:
     """The marks for each exercise, what the lecturer reads, and what the tests say to the student."""
     notebook = copy.deepcopy(notebook)
-    remarks = mend(notebook, of)
+    remarks = restore(notebook, of)
     result = mark(of, notebook, timeout, protection())
     marks = dict.fromkeys((exercise.name for exercise in of.exercises), 0.0)
     said = []

@@ -27,8 +27,8 @@ def average_by_weights(A, seen):
     return (A * seen).sum(1) / seen.sum(1)
 
 
-def average_as_list(A, seen):
-    return [float(np.mean(list(np.compress(known, row)))) for row, known in zip(A, seen, strict=True)]
+def average_by_compress(A, seen):
+    return np.array([float(np.mean(list(np.compress(known, row)))) for row, known in zip(A, seen, strict=True)])
 
 
 def forgetting_by_accumulate(accuracies):
@@ -40,7 +40,7 @@ def forgetting_by_loop(accuracies):
     for accuracy in accuracies:
         best = max(best, accuracy)
         found.append(best - accuracy)
-    return found
+    return np.array(found)
 
 
 def project_by_min(g, g_ref):
@@ -187,7 +187,7 @@ def ta_ogd_if_stored(network_, memory_, x, y, chosen, lr=0.1):
 RIGHT = {
     "loss": (loss_by_torch, loss_by_loop),
     "sgd_step": (step_in_place, step_by_add),
-    "average_accuracy": (average_by_weights, average_as_list),
+    "average_accuracy": (average_by_weights, average_by_compress),
     "forgetting": (forgetting_by_accumulate, forgetting_by_loop),
     "project": (project_by_min, project_by_unit),
     "agem_step": (agem_early_return, agem_by_int_labels),

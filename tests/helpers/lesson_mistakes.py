@@ -37,6 +37,28 @@ def loss_without_softmax(logits, y):
     return -sum(logits[i][y[i]] for i in range(len(y))) / len(y)
 
 
+def loss_of_all_columns(logits, y):
+    return -torch.log(torch.softmax(logits, dim=1))[:, y].mean()
+
+
+def loss_softmax_twice(logits, y):
+    return functional.cross_entropy(functional.softmax(logits, dim=1), y)
+
+
+def loss_without_keepdim(logits, y):
+    p = torch.exp(logits) / torch.exp(logits).sum(dim=1)
+    return -torch.log(p[torch.arange(len(y)), y]).mean()
+
+
+def loss_as_item(logits, y):
+    return functional.cross_entropy(logits, y).item()
+
+
+def loss_of_numbers(logits, y):
+    total = sum(-float(torch.log_softmax(row, 0)[label]) for row, label in zip(logits, y, strict=True))
+    return torch.tensor(total / len(y))
+
+
 def step_uphill(network, x, y, lr):
     network.w = network.w + lr * loss_gradient(network, x, y)
 
@@ -56,6 +78,10 @@ def step_divided(network, x, y, lr):
 
 def step_only(network, x, y, lr):
     network.w = -loss_gradient(network, x, y) * lr
+
+
+def step_of_the_default(network, x, y, lr):
+    network.w -= 0.05 * loss_gradient(network, x, y)
 
 
 def average_of_all(A, seen):
@@ -78,6 +104,14 @@ def average_of_the_newest(A, seen):
     return np.array([A[i, seen[i].sum() - 1] for i in range(len(A))])
 
 
+def average_of_columns(A, seen):
+    return np.array([A[seen[:, k], k].mean() for k in range(A.shape[1])])
+
+
+def average_as_list(A, seen):
+    return [A[epoch][seen[epoch]].mean() for epoch in range(len(A))]
+
+
 def forgetting_from_the_end(accuracies):
     return np.max(accuracies) - accuracies
 
@@ -96,6 +130,14 @@ def forgetting_negative(accuracies):
 
 def forgetting_since_the_epoch_before(accuracies):
     return -np.diff(accuracies, prepend=accuracies[0] if len(accuracies) else 0)
+
+
+def forgetting_without_the_first(accuracies):
+    return np.array([np.max(accuracies[:i]) - a for i, a in enumerate(accuracies)])
+
+
+def forgetting_as_list(accuracies):
+    return [max(accuracies[: i + 1]) - a for i, a in enumerate(accuracies)]
 
 
 # Lesson 2
@@ -127,6 +169,16 @@ def project_with_a_plus(g, g_ref):
     return g if overlap >= 0 else g + overlap / (g_ref * g_ref).sum() * g_ref
 
 
+def project_by_cosine(g, g_ref):
+    cosine = functional.cosine_similarity(g, g_ref, dim=0)
+    return g - cosine * g_ref if cosine < 0 else g
+
+
+def project_as_list(g, g_ref):
+    overlap = sum(a * b for a, b in zip(g, g_ref, strict=True))
+    return g if overlap >= 0 else [float(a - overlap / (g_ref @ g_ref) * b) for a, b in zip(g, g_ref, strict=True)]
+
+
 def agem_as_sgd(network, x, y, reference, lr):
     g = loss_gradient(network, x, y)
     network.w -= lr * g
@@ -135,6 +187,26 @@ def agem_as_sgd(network, x, y, reference, lr):
 def agem_without_empty(network, x, y, reference, lr):
     images, labels = torch.stack([image for image, _ in reference]), torch.stack([label for _, label in reference])
     network.w = network.w - lr * project(loss_gradient(network, x, y), loss_gradient(network, images, labels))
+
+
+def agem_by_loop(network, x, y, reference, lr):
+    images, labels = [], []
+    for image, label in reference:
+        images.append(image)
+        labels.append(label)
+    g_ref = sum(loss_gradient(network, i[None], j[None]) for i, j in reference) / len(images)
+    network.w = network.w - lr * project(loss_gradient(network, x, y), g_ref)
+
+
+def agem_sample_by_sample(network, x, y, reference, lr):
+    direction = loss_gradient(network, x, y)
+    for image, label in reference:
+        direction = project(direction, loss_gradient(network, image.unsqueeze(0), label.unsqueeze(0)))
+    network.w = network.w - lr * direction
+
+
+def agem_of_the_default(network, x, y, reference, lr):
+    agem_step(network, x, y, reference, 0.05)
 
 
 def _of(network, reference):
@@ -175,6 +247,14 @@ def gradient_of_the_answer(network, x, j):
 
 def gradient_of_the_probability(network, x, j):
     return gradient(lambda w: torch.softmax(network.f(x[None], w), dim=1)[0, j], network.w)
+
+
+def gradient_at_other_weights(network, x, j):
+    return gradient(lambda w: network.f(x.reshape(1, -1))[0][j], network.w)
+
+
+def gradient_of_a_vector(network, x, j):
+    return gradient(lambda w: network.f(x[None], w)[0], network.w)
 
 
 def out_without_dividing(g, S):
@@ -230,6 +310,14 @@ def basis_without_the_old(S, gradients):
 def basis_unchanged(S, gradients):
     for u in gradients:
         project_out(u, S)
+    return S
+
+
+def basis_in_place(S, gradients):
+    for u in gradients:
+        v = project_out(u, S)
+        if v.norm() > 1e-10 * u.norm():
+            S.append(v)
     return S
 
 
@@ -327,6 +415,26 @@ def add_without_update(memory, z, tag=None):
         memory.clusters[q] = (memory.clusters[q] + [(tag, z)])[-memory.P :]
 
 
+def add_pairs_the_other_way_round(memory, z, tag=None):
+    if len(memory.clusters) < memory.Q:
+        memory.clusters.append([(z, tag)])
+        memory.means.append(z)
+        return
+    q = nearest(z, memory.means)
+    memory.clusters[q] = [*memory.clusters[q], (z, tag)][-memory.P :]
+    memory.means[q] = torch.stack([member for member, _ in memory.clusters[q]]).mean(0)
+
+
+def add_without_tag(memory, z, tag=None):
+    if len(memory.clusters) < memory.Q:
+        memory.clusters.append([z])
+        memory.means.append(z)
+        return
+    q = nearest(z, memory.means)
+    memory.clusters[q] = [*memory.clusters[q], z][-memory.P :]
+    memory.means[q] = torch.stack(memory.clusters[q]).mean(0)
+
+
 # Lesson 5
 def ta_agem_stores_all(network, memory, x, y, reference, chosen, lr):
     agem_step(network, x, y, reference, lr)
@@ -351,6 +459,16 @@ def ta_agem_without_reference(network, memory, x, y, reference, chosen, lr):
 def ta_agem_without_rate(network, memory, x, y, reference, chosen, lr):
     agem_step(network, x, y, reference)
     memory.add(x[chosen], int(y[chosen]), (x[chosen], y[chosen]))
+
+
+def ta_agem_of_the_default(network, memory, x, y, reference, chosen, lr):
+    agem_step(network, x, y, reference, 0.05)
+    memory.add(x[chosen], int(y[chosen]), (x[chosen], y[chosen]))
+
+
+def ta_agem_without_tag(network, memory, x, y, reference, chosen, lr):
+    agem_step(network, x, y, reference, lr)
+    memory.add(x[chosen], y[chosen])
 
 
 def _ogd_step(network, memory, x, y, lr, off=project_off_span):
@@ -385,6 +503,13 @@ def ta_ogd_never_projects(network, memory, x, y, chosen, lr):
     memory.add(model_gradient(network, x[chosen], int(y[chosen])))
 
 
+def ta_ogd_without_empty(network, memory, x, y, chosen, lr):
+    U = torch.stack(memory.vectors(), dim=1)
+    g = loss_gradient(network, x, y)
+    network.w = network.w - lr * (g - U @ torch.linalg.lstsq(U, g[:, None]).solution[:, 0])
+    memory.add(model_gradient(network, x[chosen], int(y[chosen])))
+
+
 WRONG = {
     "loss": {
         loss_without_minus: "the sign",
@@ -392,6 +517,11 @@ WRONG = {
         loss_over_the_batch: "must run over the classes",
         loss_of_the_answer: "you looked at the largest logit",
         loss_without_softmax: "you took the logits for probabilities",
+        loss_of_all_columns: "takes the columns of all labels",
+        loss_softmax_twice: "softmax was applied twice",
+        loss_without_keepdim: "write keepdim=True",
+        loss_as_item: "return a tensor, not a float",
+        loss_of_numbers: "PyTorch cannot follow your loss",
     },
     "sgd_step": {
         step_uphill: "you walked uphill",
@@ -399,6 +529,7 @@ WRONG = {
         step_of_a_copy: "the weights did not change",
         step_divided: "the loss is a mean already",
         step_only: "you replaced the weights by the step",
+        step_of_the_default: "you stepped with LR",
     },
     "average_accuracy": {
         average_of_all: "count only those seen so far",
@@ -406,6 +537,8 @@ WRONG = {
         average_in_one_number: "one number for each epoch",
         average_summed: "you summed",
         average_of_the_newest: "the newest task only",
+        average_of_columns: "average each epoch (a row) over the tasks",
+        average_as_list: "return a NumPy array",
     },
     "forgetting": {
         forgetting_from_the_end: "looks into the future",
@@ -413,6 +546,8 @@ WRONG = {
         forgetting_since_the_first: "you compared with the first epoch",
         forgetting_negative: "the sign",
         forgetting_since_the_epoch_before: "you compared with the epoch before",
+        forgetting_without_the_first: "nothing to take a maximum of",
+        forgetting_as_list: "return a NumPy array",
     },
     "project": {
         project_always: "you project always",
@@ -420,6 +555,8 @@ WRONG = {
         project_by_length: "you divided by the length of g_ref",
         project_without_dividing: "you forgot to divide",
         project_with_a_plus: "the sign",
+        project_by_cosine: "you divided by both lengths",
+        project_as_list: "return a tensor, not a list",
     },
     "agem_step": {
         agem_as_sgd: "this is plain SGD",
@@ -427,12 +564,17 @@ WRONG = {
         agem_swapped: "in the wrong order",
         agem_as_replay: "that is replay",
         agem_uphill: "you walked uphill",
+        agem_by_loop: "at first the memory is empty",
+        agem_sample_by_sample: "one sample after the other",
+        agem_of_the_default: "you stepped with LR",
     },
     "model_gradient": {
         gradient_of_the_loss: "the gradient of the loss",
         gradient_of_all_logits: "you added up all logits",
         gradient_of_the_answer: "the largest logit",
         gradient_of_the_probability: "the gradient of the probability",
+        gradient_at_other_weights: "hand that w on to network.f",
+        gradient_of_a_vector: "take one logit",
     },
     "project_out": {
         out_without_dividing: "you forgot to divide",
@@ -446,6 +588,7 @@ WRONG = {
         basis_of_the_old: "orthogonal to each other too",
         basis_without_the_old: "you returned the new vectors only",
         basis_unchanged: "nothing was added",
+        basis_in_place: "it changes S itself",
     },
     "project_off_span": {
         off_span_shortcut: "this is the shortcut",
@@ -465,6 +608,8 @@ WRONG = {
         add_mean_before_eviction: "still counts the member that left",
         add_evicts_the_newest: "you evicted the newest",
         add_without_update: "you did not update the mean",
+        add_pairs_the_other_way_round: "the tag in front",
+        add_without_tag: "each newcomer joins as (tag, z)",
     },
     "ta_agem_step": {
         ta_agem_stores_all: "you stored the whole batch",
@@ -472,6 +617,8 @@ WRONG = {
         ta_agem_in_one_pool: "every class has a pool of its own",
         ta_agem_without_reference: "this is plain SGD",
         ta_agem_without_rate: "you forgot `lr`",
+        ta_agem_of_the_default: "you stepped with LR",
+        ta_agem_without_tag: "the pair (image, label)",
     },
     "ta_ogd_step": {
         ta_ogd_by_project_out: "use project_off_span",
@@ -479,5 +626,6 @@ WRONG = {
         ta_ogd_stores_loss_gradients: "you stored the gradient of the loss",
         ta_ogd_stores_nothing: "nothing was stored",
         ta_ogd_never_projects: "you never project",
+        ta_ogd_without_empty: "at first the memory is empty",
     },
 }

@@ -43,3 +43,8 @@ def test_what_a_command_fails_with_is_the_exit_code(monkeypatch):
     with pytest.raises(SystemExit) as caught:
         tacl.main(["data"])
     assert caught.value.code == 1
+
+
+def test_a_fresh_copy_needs_a_name():
+    with pytest.raises(SystemExit, match=r"^fresh: say which notebook, e\.g\. tacl fresh 02_agem"):
+        tacl.main(["fresh"])

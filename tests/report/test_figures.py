@@ -234,7 +234,6 @@ def test_a_reduced_run_says_so_on_its_face(runs):
         figures.result_figure(runs, dataset="mnist", reduced=reduced),
         figures.study_figure({("random", 1.0): [made()]}, reduced=reduced),
         figures.timeline_figure({"Clustering": record}, reduced=reduced),
-        figures.overview_figure({"ta_agem": [record]}, reduced=reduced),
     ):
         assert reduced in texts(figure).replace("\n", " ")
         assert figures.alt_of(figure).startswith(reduced)

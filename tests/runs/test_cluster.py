@@ -20,13 +20,14 @@ import dask
 import distributed
 import psutil
 import pytest
+import torch
 from small_runs import PLAIN, SEEDS
 from sockets import listening
 
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import cluster
-from tacl_lib.runs.cost import seconds
 from tacl_lib.runs.execution import execute
+from tacl_lib.runs.forecast import seconds_of
 from tacl_lib.runs.grid import Job, all_jobs
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
@@ -257,8 +258,9 @@ def test_the_example_for_slurm_works_and_serves_no_pages(tmp_path):
         int(re.search(pattern, script)[1]) for pattern in (r"#SBATCH -t (\d+):00:00", r"--lifetime (\d+)m")
     )
     assert 60 * hours > minutes + 10  # a worker leaves before SLURM ends it
-    longest = max(seconds(job) for job in all_jobs(PROFILES["paper"], PROFILES["paper"].datasets))
-    assert 60 * minutes > 2 * longest
+    dear = [job for job in all_jobs(PROFILES["paper"], ["svhn"], ["bgd"]) if job.spec.split == "class"][:1]
+    (longest,) = seconds_of(dear, torch.device("cpu"), str).values()
+    assert 60 * minutes > longest  # the script leaves twice as much; no two measurements agree
 
 
 def test_a_key_that_does_not_fit_is_one_sentence(address):
@@ -287,7 +289,9 @@ def test_a_key_that_does_not_fit_is_one_sentence(address):
 def test_several_processes_share_a_gpu(gpus, cores, wanted, expected, monkeypatch):
     monkeypatch.setattr(cluster.torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(cluster, "_cores", lambda: cores)
-    monkeypatch.setenv("TACL_JOBS_PER_GPU", wanted)
+    monkeypatch.delenv("TACL_JOBS_PER_GPU", raising=False)
+    if wanted:
+        monkeypatch.setenv("TACL_JOBS_PER_GPU", wanted)
     found = cluster.local_workers()
     assert len(found) == expected
     assert all(environment["OMP_NUM_THREADS"] == "1" for environment in found)

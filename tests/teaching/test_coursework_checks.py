@@ -37,7 +37,7 @@ def failure(check, answer, **options) -> str:
 
 def test_a_right_answer_is_told(capsys):
     check_double(lambda x: x + x)
-    assert capsys.readouterr().out == "✓ double: right in 6 fresh cases.\n"
+    assert capsys.readouterr().out == "✓ double: right in 6 cases.\n"
 
 
 def test_a_known_mistake_is_named_with_the_smallest_case():

@@ -14,7 +14,7 @@ from handed_in import COURSEWORK, SETS, cell_of, hand_in, released, solved, sour
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tacl_lib.errors import TaclError
-from tacl_lib.teaching.coursework.mending import mend
+from tacl_lib.teaching.coursework.restoring import restore
 from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_answer, is_test
 from tacl_lib.teaching.coursework.submissions import collect
 from tacl_lib.teaching.coursework.versions import release
@@ -291,13 +291,13 @@ def test_no_folder_and_an_empty_one_are_told(tmp_path):
         collect(tmp_path, SETS)
 
 
-def test_mending_keeps_the_work_and_forgets_foreign_metadata():
+def test_restoring_keeps_the_work_and_forgets_foreign_metadata():
     notebook = released(FIRST)
     answer = next(cell for cell in notebook.cells if is_answer(cell))
     answer.source = "def run_metrics(): return 1"
     answer.metadata["nbgrader"] = {"grade_id": "run_metrics", "points": 1000}
     next(cell for cell in notebook.cells if not grade_id(cell)).metadata["nbgrader"] = {"grade_id": "mine"}
-    assert mend(notebook, FIRST) == []
+    assert restore(notebook, FIRST) == []
     answer = cell_of(notebook, "run_metrics")
     assert answer.source == "def run_metrics(): return 1"
     assert "points" not in answer.metadata["nbgrader"]
@@ -306,10 +306,10 @@ def test_mending_keeps_the_work_and_forgets_foreign_metadata():
     ]
 
 
-def test_mending_tells_what_is_missing_and_puts_it_back():
+def test_restoring_tells_what_is_missing_and_puts_it_back():
     notebook = released(FIRST)
     notebook.cells = [cell for cell in notebook.cells if not (grade_id(cell) or "").startswith("project")]
-    remarks = mend(notebook, FIRST)
+    remarks = restore(notebook, FIRST)
     assert remarks == [
         "the test cell project_test_1 had been deleted and was put back.",
         "the test cell project_test_2 had been deleted and was put back.",

@@ -308,7 +308,7 @@ def test_a_player_opens_at_the_start_and_hides_what_is_to_come():
     assert [list(cover.x[:2]) for cover in covers] == [[301, 628]] * 2
     player.playback.go(627)
     assert [len(cover.x) for cover in covers] == [0, 0]
-    # Nobody can press Play on a picture: it shows the end.
+    # Nobody can press Play on an image: it shows the end.
     player.playback.go(0)
     assert player.still().alt.startswith("Step 627 of 628")
 

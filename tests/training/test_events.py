@@ -171,7 +171,7 @@ def test_recorder_state_is_not_changed_by_what_comes_later():
 
 
 def test_a_log_of_one_run_is_that_of_the_oracle():
-    """From samples to pictures: the log's content at the end is the content of Algorithm 3."""
+    """From samples to figures: the log's content at the end is the content of Algorithm 3."""
     rng = np.random.default_rng(9)
     geometry = Geometry(1, 3, 2)
     z = UNIT * rng.integers(-3, 4, (50, 1, 2))

@@ -8,8 +8,6 @@ from tacl_lib.files import write_whole
 from tacl_lib.names import METHODS
 from tacl_lib.paper.markdown import replaced_block
 
-START, END = "<!-- bench -->", "<!-- /bench -->"
-
 
 def number(value: float) -> str:
     """Three figures that mean something, without exponents."""

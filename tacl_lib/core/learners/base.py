@@ -35,8 +35,8 @@ class Learner:
     """
 
     name: str  #: how the register and the tables call it
-    #: raised when the same settings give other numbers than before; above 1 it is part of a run's name, so that old
-    #: results of this learner, and only of this one, are kept apart
+    #: raised when the same settings give other numbers than before, by more than rounding or another draw of noise;
+    #: above 1 it is part of a run's name, so that old results of this learner, and only of this one, are kept apart
     version: int = 1
     #: attributes that a checkpoint holds: tensors, plain values, and whatever has a `state` and a `load_state` itself
     kept: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ _EMPTY_CELL = {"facecolor": EMPTY, "edgecolor": "white", "lw": 0.8}
 _HATCHED = _EMPTY_CELL | {"hatch": "////"}
 
 
-def heat_map(cells: pd.DataFrame, *, title: str = "") -> Picture:
+def heat_map(cells: pd.DataFrame) -> Picture:
     """Ours minus the paper's in every published cell: red where ours is higher, blue where it is lower, grey where
     nothing was run, hatched where the images are another set; a number where they are further apart than the tolerance.
 
@@ -28,7 +28,7 @@ def heat_map(cells: pd.DataFrame, *, title: str = "") -> Picture:
     """
     cells = _published(cells)
     with style.applied():
-        picture = new_picture(12, 6.3, title=title)
+        picture = new_picture(12, 6.3)
         rows = {name: cells.loc[cells["experiment"] == name, "method"].nunique() for name in EXPERIMENTS}
         axes = picture.subplots(len(METRICS), len(EXPERIMENTS), squeeze=False)
         for column, experiment in enumerate(rows):
@@ -48,10 +48,10 @@ def heat_map(cells: pd.DataFrame, *, title: str = "") -> Picture:
         if (cells["verdict"] == ANOTHER_SET).any():
             handles.append(Patch(**_HATCHED, label="† another set of images"))
         picture.legend(handles=handles, loc="lower right", frameon=False, fontsize=8.5)
-    return finished(picture, _heat_alt(cells, title))
+    return finished(picture, _heat_alt(cells))
 
 
-def scatter(cells: pd.DataFrame, *, title: str = "") -> Picture:
+def scatter(cells: pd.DataFrame) -> Picture:
     """Ours against the paper's, one mark a cell in the colour of its method, with the line of identity.
 
     cells: `make_cells` of runs at the paper's settings.
@@ -62,7 +62,7 @@ def scatter(cells: pd.DataFrame, *, title: str = "") -> Picture:
         raise TaclError("there are no cells with runs to compare; run some first.")
     looks = style.looks(there["method"])
     with style.applied():
-        picture = new_picture(6.2, 6.6, title=title)
+        picture = new_picture(6.2, 6.6)
         ax = picture.subplots()
         ax.axline((0, 0), slope=1, color=style.INK, lw=0.9, zorder=2)
         ax.fill_between(
@@ -81,7 +81,7 @@ def scatter(cells: pd.DataFrame, *, title: str = "") -> Picture:
             handle.set_linestyle("none")
         handles.append(Patch(facecolor=style.GROUND, label=f"within {TOLERANCE}"))
         ax.legend(handles=handles, loc="upper left", frameon=False)
-    return finished(picture, _scatter_alt(there, title))
+    return finished(picture, _scatter_alt(there))
 
 
 def _published(cells: pd.DataFrame) -> pd.DataFrame:
@@ -131,11 +131,11 @@ def _dataset_names(ax: Axes, cells: pd.DataFrame) -> None:
         ax.text(x, -0.25, style.DATASETS.get(dataset, dataset) + mark, ha="center", va="bottom", size=8)
 
 
-def _heat_alt(cells: pd.DataFrame, title: str) -> str:
+def _heat_alt(cells: pd.DataFrame) -> str:
     there = comparable(cells)
     near = int((there["difference"].abs() <= TOLERANCE).sum())
     said = (
-        f"{title + ': ' if title else ''}heat map of our numbers minus the paper's in its {len(cells)} cells: three "
+        f"heat map of our numbers minus the paper's in its {len(cells)} cells: three "
         f"metrics, seven methods, five datasets split in three ways, disjoint and continuous. {len(there)} cells were "
         f"run; {near} of them lie within {TOLERANCE} of the paper's."
     )
@@ -146,12 +146,12 @@ def _heat_alt(cells: pd.DataFrame, title: str) -> str:
     return said
 
 
-def _scatter_alt(there: pd.DataFrame, title: str) -> str:
+def _scatter_alt(there: pd.DataFrame) -> str:
     distance = (there["ours"] - there["paper"]).abs()
     correlation = np.corrcoef(there["paper"], there["ours"])[0, 1] if len(there) > 2 else float("nan")
     short = int((there["runs"] < PAPER_RUNS).sum())
     return (
-        f"{title + ': ' if title else ''}scatter of our numbers against the paper's, {len(there)} cells, one mark a "
+        f"scatter of our numbers against the paper's, {len(there)} cells, one mark a "
         f"cell, coloured by method, with the line of identity. Median distance {distance.median():.3f}, correlation "
         f"{correlation:.3f}" + (f"; {short} cells have fewer than {PAPER_RUNS} runs." if short else ".")
     )

@@ -11,13 +11,17 @@ from tacl_lib.teaching.checks.compare import same
 from tacl_lib.teaching.checks.limits import OutOfTimeError, time_limit
 
 
+class Refused(Exception):
+    """Raised by what calls a student's function: its message is all that is to be said of the answer."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a call gave: a value, or a trouble in words."""
 
     value: object = None
     trouble: str | None = None
-    kind: str | None = None  #: of the trouble: stub, loop, changed, fickle, or the name of an exception
+    kind: str | None = None  #: of the trouble: stub, loop, changed, fickle, refused, or the name of an exception
 
     @classmethod
     def of_error(cls, name: str, message: str, seconds: float) -> "Outcome":
@@ -45,6 +49,8 @@ def attempt(function: Callable, arguments: dict[str, object], seconds: float) ->
         with time_limit(seconds), warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             value = function(*given.values())
+    except Refused as error:
+        return Outcome(trouble=str(error), kind="refused")
     except (Exception, SystemExit, OutOfTimeError) as error:
         return Outcome.of_error(type(error).__name__, str(error), seconds)
     for name in given:

@@ -74,7 +74,7 @@ def _first_of_batches(batch, cluster, task, clusters, size):
 
 
 def _with_whole_batches(batch, cluster, task, clusters, size):
-    """What passes by is of all clusters and tasks, so that whoever stores it goes wrong."""
+    """What passes by is of all clusters and tasks, so that storing it goes wrong."""
     passing = np.arange(len(cluster) * batch)
     visits, tasks = (7 * passing + 1) % clusters, (5 * passing + 2) % (max(task, default=0) + 2)
     visits[::batch], tasks[::batch] = cluster, task

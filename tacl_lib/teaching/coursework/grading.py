@@ -183,7 +183,7 @@ def _recorded(submission: Submission, course: Course, marked: Marked | None) -> 
 
 
 def _hand_over(submission: Submission, folder: Path, marked: Marked, remarks: list[str]) -> None:
-    """To nbgrader: the mended notebook, its outputs, and the remarks for the feedback."""
+    """To nbgrader: the restored notebook, its outputs, and the remarks for the feedback."""
     of = submission.of
     target = folder / "submitted" / submission.student / of.name / of.path.name
     target.parent.mkdir(parents=True, exist_ok=True)

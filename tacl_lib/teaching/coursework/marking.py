@@ -34,7 +34,7 @@ class Marked:
 
 
 def mark(of: ProblemSet, notebook: NotebookNode, timeout: float, protected: Protection) -> Marked:
-    """Run the cells of a mended notebook, then the set's own tests."""
+    """Run the cells of a restored notebook, then the set's own tests."""
     marked = Marked()
     tests = {grade_id(test): (exercise.name, test) for exercise in of.exercises for test in exercise.tests}
     session = Session(notebook, timeout, protected)

@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from tacl_lib.errors import TaclError
-from tacl_lib.teaching.coursework.mending import mend, mentioned, solved
 from tacl_lib.teaching.coursework.platforms import Owner, normal, owner_of
+from tacl_lib.teaching.coursework.restoring import mentioned, restore, solved
 from tacl_lib.teaching.coursework.source import ProblemSet
 from tacl_lib.teaching.coursework.variants import Variants, code_in, varied
 
@@ -31,7 +31,7 @@ class Submission:
     own: ProblemSet | None = None  #: the set as this student has it; None where all have the same
     file: str = ""  #: as it was handed in
     remarks: list[str] = field(default_factory=list)  #: what the lecturer should know
-    notebook: NotebookNode | None = None  #: mended; None if it cannot be marked, and the last remark says why
+    notebook: NotebookNode | None = None  #: restored; None if it cannot be marked, and the last remark says why
 
     @property
     def marked_as(self) -> ProblemSet:
@@ -174,12 +174,12 @@ def _of_student(
         if not there:
             continue
         best = max(there, key=lambda found: (len(solved(found.notebook, of)), found.name == of.path.name))
-        submission = Submission(student, of, best.owner, best.name, list(best.remarks))
+        submission = Submission(student, of, best.owner, file=best.name, remarks=list(best.remarks))
         others = [found.name for found in there if found is not best]
         if others:
             submission.remarks.append(f"of several files {best.name} was marked, {', '.join(others)} left aside.")
         submission.own, remarks = _own_set(of, owner, best.notebook, variants)
-        submission.remarks += [*remarks, *mend(best.notebook, submission.marked_as)]
+        submission.remarks += [*remarks, *restore(best.notebook, submission.marked_as)]
         submission.notebook = best.notebook
         collected.append(submission)
     done = {submission.of.name for submission in collected}
@@ -187,9 +187,9 @@ def _of_student(
         of = found.of or fallback
         if found.notebook is None and of.name not in done and (found.of or not collected):
             done.add(of.name)
-            collected.append(Submission(student, of, found.owner, found.name, list(found.remarks)))
+            collected.append(Submission(student, of, found.owner, file=found.name, remarks=list(found.remarks)))
     if not collected:
-        collected.append(Submission(student, fallback, owner, "", ["nothing was handed in: the folder is empty."]))
+        collected.append(Submission(student, fallback, owner, remarks=["nothing was handed in: the folder is empty."]))
     return collected
 
 

@@ -21,7 +21,7 @@ from tacl_lib.teaching.lessons.world import digits, verdict
 
 LR, EPOCHS, SIZES, SEEDS = 0.05, 4, (64, 50, 50, 2), range(5)
 Q, P, REFERENCE = 20, 3, 60  # clusters for each class, members, and the reference batch of all that have one
-NEAR = 0.02  #: of the library's average accuracy: as near as another way to draw makes it
+NEAR = 0.02  #: to the library's average accuracy: as near as another way to draw makes it; and nearer than to SGD
 
 
 GRADIENTS = 10  # clusters of TA-OGD
@@ -107,8 +107,9 @@ def board(learner: Callable | None, goal: str = "TA-A-GEM") -> Picture:
     for name in found:
         if name != "yours":
             print(verdict("yours", mine, name, numbers[name]["average accuracy"]))
-    short = np.mean(numbers[goal]["average accuracy"]) - np.mean(mine)
-    if short > NEAR:
+    best, plain = (np.mean(numbers[name]["average accuracy"]) for name in (goal, "SGD"))
+    short = best - np.mean(mine)
+    if short > min(NEAR, (best - plain) / 2):
         print(f"It is {short:.3f} below the library's on average. {aim.advice}")
     elif written:
         print(f"✓ As good as the library's. You have written {goal} from an empty cell.")
@@ -127,7 +128,7 @@ def runs_of(learner: Callable, seeds: Sequence[int] = SEEDS) -> np.ndarray:
 
 def _run(learner: Callable, seed: int) -> np.ndarray:
     world, network = digits("class", seed), Network(SIZES, seed)
-    made, before = learner(network, world.classes, seed), network.w
+    made, before = learner(network, world.classes, seed), network.w.clone()  # `w -= …` changes w where it stands
     A = train(made, world.tasks, EPOCHS, seed=seed)
     if torch.equal(made.network.w, before):
         raise TaclError("the weights never changed: step(x, y) must give self.network a new w.")

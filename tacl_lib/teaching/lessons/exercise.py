@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 
 import numpy as np
+import torch
 
-from tacl_lib.teaching.checks.attempt import attempt
+from tacl_lib.teaching.checks.attempt import Refused, attempt
 from tacl_lib.teaching.checks.check import Check, CheckFailed, Mistake
 
 
 @dataclass(frozen=True)
 class Exercise:
     """Called with a student's function, answers with the function that the lesson goes on with.
+
+    It is tried on cases that are always the same, among which each known mistake gives itself away (a test holds them
+    to that), and on fresh ones.
 
     solution: the function of `tacl_lib.plain` that is asked for. Its signature and docstring are the student's stub.
     cases: from a random generator, the arguments of some calls, small ones first.
@@ -50,19 +54,28 @@ class Exercise:
 
     @cached_property
     def _check(self) -> Check:
-        mistakes = tuple(Mistake(sentence, self._probed(wrong)) for sentence, wrong in self.mistakes)
-        return Check(self._probed(self.solution), self.cases, mistakes)
+        mistakes = tuple(mistake._replace(answer=self._probed(mistake.answer)) for mistake in self.mistakes)
+        return Check(self._probed(self.solution), lambda rng: [*self.fixed, *self.cases(rng)], mistakes)
+
+    @cached_property
+    def fixed(self) -> list[tuple]:
+        """The cases that are always asked, so that luck of the draw lets no mistake through."""
+        return list(self.cases(np.random.default_rng(0)))
 
     def _probed(self, function: Callable) -> Callable:
-        if self.probe is None:
-            return function
+        """Called with a case: the function, in what it is to be tried in, if the kind of its answer is right."""
+
+        def typed(*arguments):
+            value = function(*arguments)
+            _refuse_other_kind(value, self.solution.__annotations__.get("return"))
+            return value
 
         @wraps(self.solution)
         def tried(*case):
-            return self.probe(function, *case)
+            return self.probe(typed, *case) if self.probe else typed(*case)
 
-        _, *parameters = inspect.signature(self.probe).parameters.values()
-        tried.__signature__ = inspect.Signature(parameters)
+        parameters = list(inspect.signature(self.probe or self.solution).parameters.values())
+        tried.__signature__ = inspect.Signature(parameters[1:] if self.probe else parameters)
         return tried
 
     def _refuse_other_parameters(self, answer: Callable) -> None:
@@ -76,7 +89,14 @@ class Exercise:
             ) from None
 
     def _is_stub(self, answer: Callable) -> bool:
-        case = next(iter(self.cases(np.random.default_rng(0))))
         names = inspect.signature(self._probed(self.solution)).parameters
-        arguments = dict(zip(names, case, strict=False))
+        arguments = dict(zip(names, self.fixed[0], strict=False))
         return attempt(self._probed(answer), arguments, seconds=3.0).kind == "stub"
+
+
+def _refuse_other_kind(value: object, asked: object) -> None:
+    """What has the right numbers, but which the lesson could not go on with."""
+    if asked is torch.Tensor and isinstance(value, list | tuple | float | np.ndarray | np.floating):
+        raise Refused(f"return a tensor, not a {type(value).__name__}: what follows goes on calculating with it")
+    if asked is np.ndarray and isinstance(value, list | tuple):
+        raise Refused(f"return a NumPy array, np.array(…), not a {type(value).__name__}")

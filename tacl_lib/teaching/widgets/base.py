@@ -40,7 +40,7 @@ _STYLE = (
 class Late:
     """A widget that the browser hears of only when it is shown or put into something that is.
 
-    Plotly's figures load slowly there, and what is sent meanwhile may come too late for the first picture; opened
+    Plotly's figures load slowly there, and what is sent meanwhile may come too late for the first drawing; opened
     late, a figure arrives complete.
     """
 

@@ -96,7 +96,7 @@ class MemoryBuilder(View):
         return Choice(**values, policies=policies, seed=self.seed)
 
     def start(self) -> None:
-        """Fill memories anew, to the end at once: shown afterwards, they are complete also while other cells run."""
+        """Fill the memories again, to the end: shown afterwards, they are complete also while other cells run."""
         if self._busy:
             return
         with self.guarded():

@@ -45,7 +45,7 @@ class ForgettingExplorer(View):
 
     def __init__(self, store: Store | Path | str | None = None):
         self._quiet, self._asked = False, store
-        self._heard: list[str] = []  # what the store said of damaged files
+        self._heard: list[str] = []  # the store's warnings about damaged files
         self.group = labelled(ipywidgets.Dropdown, "Runs at", "560px")
         self.experiment = labelled(ipywidgets.Dropdown, "Experiment", "260px")
         self.dataset = labelled(ipywidgets.Dropdown, "Dataset", "240px")

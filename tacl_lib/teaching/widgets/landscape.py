@@ -50,7 +50,7 @@ class Landscape(anywidget.AnyWidget):
         }
 
     def still(self) -> Picture:
-        """The same as a picture, for where no front end can show it."""
+        """The same as an image, for where no front end can show it."""
         found = self.scene
         with style.applied():
             picture = new_picture(10, 4, title="Two weights, two tasks")

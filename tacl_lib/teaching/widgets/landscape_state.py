@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tacl_lib import names
 from tacl_lib.plain.agem import project
 from tacl_lib.plain.ogd import project_out
 
@@ -19,7 +20,7 @@ EDGE = 3.0  #: both weights run from -EDGE to EDGE
 STEPS = 90  #: for each task
 RATE = 0.12
 START = (-0.2, 2.2)
-METHODS = {"sgd": "SGD", "agem": "A-GEM", "ogd": "OGD"}
+METHODS = {name: names.METHODS[name].title for name in ("sgd", "agem", "ogd")}
 ORDERS = ("first A, then B", "first B, then A")
 
 

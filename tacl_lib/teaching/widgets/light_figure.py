@@ -1,6 +1,6 @@
 """Plotly figures that share one copy of plotly's code in the browser.
 
-A FigureWidget brings the whole library along, 5 MB each time, and the browser reads it anew for each figure. Where that
+A FigureWidget brings the whole library, 5 MB each time, and the browser reads it again for each figure. Where that
 takes more than two seconds, on a slow or busy machine, anywidget gives up on the figure: it is drawn, but never hears
 of its kernel again. Here the code is sent once, and a figure that waits for it loses nothing.
 """
@@ -13,7 +13,7 @@ import plotly
 import plotly.graph_objects as go
 import traitlets
 
-# A promise in the page, by version: whoever comes first makes it, the library fulfils it.
+# A promise in the page, by version: the first figure makes it, the library fulfils it.
 _SHARED = """
 const shared = ((window.taclPlotly ??= {})["VERSION"] ??= (() => {
     const waiting = {};

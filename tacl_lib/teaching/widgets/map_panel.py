@@ -10,7 +10,7 @@ from tacl_lib.teaching.widgets.panels import FOLLOWED, NOW, Panel, colour_scale
 from tacl_lib.teaching.widgets.thumbnails import as_uri
 
 SCATTERED = 1500  #: samples of the stream that are shown faintly behind the memory
-CLOUD = np.array([640, 384])  #: width and height of their picture in pixels: about the shape of the panel
+CLOUD = np.array([640, 384])  #: width and height of their image in pixels: about the shape of the panel
 
 
 class MapPanel(Panel):
@@ -92,7 +92,7 @@ class MapPanel(Panel):
 
 
 def cloud_picture(history: MemoryHistory, looks: list[TaskLook], low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Samples of all tasks as faint dots, uint8 ``[n, n, 4]``: one picture, as points would be drawn at every step."""
+    """Samples of all tasks as faint dots, uint8 ``[n, n, 4]``: one image, as points would be drawn at every step."""
     rows = np.random.default_rng(1).permutation(np.unique(history.log.row))[:SCATTERED]
     spots = (history.places_on_map[rows] - low) / (high - low) * CLOUD
     width, height = CLOUD.tolist()

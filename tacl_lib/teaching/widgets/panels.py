@@ -98,7 +98,7 @@ class ClusterPanel(Panel):
         self.image_number, self.aspect = image, aspect
 
     def traces(self) -> list:
-        # Points that cannot be seen answer the mouse in front of the picture. As few as will do: the browser draws
+        # Points that cannot be seen answer the mouse in front of the image. As few as will do: the browser draws
         # each of them at every step.
         strips = {"mode": "markers", "marker": {"size": 24, "opacity": 0}, "hovertemplate": "%{text}<extra></extra>"}
         line = {"mode": "lines", **QUIET}

@@ -68,7 +68,7 @@ class MemoryPlayer(View):
         self.history = None  # nothing moves while the controls are set
         self.follow.cover(history.clusters)
         self.playback.cover(history.steps, history.log.step)
-        self.playback.go(0)  # the end is for the one who watches to find out
+        self.playback.go(0)  # viewers find out the end for themselves
         self.history, self.looks = history, looks
         self.key.value = key(looks, history.task_names)
         with self.figure.batch_update():
@@ -93,5 +93,5 @@ class MemoryPlayer(View):
     def still(self):
         if self.history is None:
             return empty_still(self.said)
-        step = self.playback.value or self.history.steps - 1  # nobody can press Play on a picture: it shows the end
+        step = self.playback.value or self.history.steps - 1  # nobody can press Play on an image: it shows the end
         return player_still(self.history, self.history.state(step), self.follow.value, self.looks)

@@ -217,7 +217,7 @@ def _degrees(angle: float | None) -> str:
 
 _KEY = (
     "Thick black: g̃. Dotted: what was taken away. Hatched: a g that ends here is in conflict with the memory. "
-    "Drag a name in the picture, or use the sliders."
+    "Drag a name in the figure, or use the sliders."
 )
 
 
@@ -259,7 +259,7 @@ def beside(figure: go.FigureWidget, controls: list[ipywidgets.Widget]) -> list[i
 
 
 def in_words(rows: list[tuple[str, str]], sentence: str, key: str) -> str:
-    """The numbers, what they mean, and how to read the picture."""
+    """The numbers, what they mean, and how to read the figure."""
     cell = '<td style="padding:1px 10px 1px 0;white-space:nowrap">'
     body = "".join(f"<tr>{cell}{name}</td>{cell}{value}</td></tr>" for name, value in rows)
     text = (

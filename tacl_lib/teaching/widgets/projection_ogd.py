@@ -149,7 +149,7 @@ class OgdSpace(Row):
 
 _KEY = (
     "Thick black: ĝ. Dotted grey: the part of g that is taken away. Orange: the span of the stored gradients. "
-    "Blue: what is at a right angle to it, where g may still move. Drag the picture to turn it."
+    "Blue: what is at a right angle to it, where g may still move. Drag the figure to rotate it."
 )
 _CORNERS = 48
 _FAN = ([0] * _CORNERS, list(range(1, _CORNERS + 1)), [*range(2, _CORNERS + 1), 1])

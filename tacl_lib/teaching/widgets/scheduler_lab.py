@@ -50,7 +50,7 @@ class SchedulerLab(View):
         )
 
     def _keyboard(self) -> ipywidgets.Widget:
-        """The points of the curve as sliders, for those who do not drag; folded."""
+        """The points of the curve as sliders, for use without a mouse; folded."""
         bend = ipywidgets.HTML(f"{_UPRIGHT}Loss at step", layout=ipywidgets.Layout(width="95px"))
         upright = ipywidgets.HBox([bend, *self.points], layout=ipywidgets.Layout(height="152px", overflow="visible"))
         upright.add_class("tacl-upright")

@@ -109,9 +109,12 @@ def answer(losses: Sequence[float], constants: Constants | None = None, rate: fl
     if losses.ndim != 1 or not len(losses) or not np.isfinite(losses).all():
         raise TaclError("the scheduler needs a list of finite losses.")
     constants = constants or Constants()
-    scheduler = Scheduler(1, rate)
-    scheduler.FACTOR, scheduler.PATIENCE = constants.factor, constants.patience
-    scheduler.THRESHOLD, scheduler.RESET_THRESHOLD = constants.threshold, constants.reset_threshold
+
+    class Adjusted(Scheduler):
+        FACTOR, PATIENCE = constants.factor, constants.patience
+        THRESHOLD, RESET_THRESHOLD = constants.threshold, constants.reset_threshold
+
+    scheduler = Adjusted(1, rate)
     states = [_numbers(scheduler)]
     with torch.inference_mode():
         for loss in torch.from_numpy(losses).reshape(-1, 1):

@@ -1,4 +1,4 @@
-"""The members of all clusters as one picture: strips of thumbnails, framed in the colour of their task."""
+"""The members of all clusters as one image: strips of thumbnails, framed in the colour of their task."""
 
 import base64
 import io
@@ -21,7 +21,7 @@ TAG = (BAND, 14)  #: width and height of the task's number on its band
 
 @dataclass(frozen=True)
 class Sheet:
-    """Where each thumbnail lies on the picture, in pixels from its upper left corner."""
+    """Where each thumbnail lies in the image, in pixels from its upper left corner."""
 
     clusters: int
     size: int  #: P
@@ -91,7 +91,7 @@ def sheet_for(pools: int, of_pool: int, size: int, image_shape: tuple[int, ...],
 def composed(
     sheet: Sheet, images: np.ndarray, tasks: np.ndarray, looks: list[TaskLook], image_shape: tuple[int, int, int]
 ) -> np.ndarray:
-    """The picture as uint8 ``[height, width, 4]``: red, green, blue and one byte without meaning.
+    """The image as uint8 ``[height, width, 4]``: red, green, blue and one byte without meaning.
 
     images: uint8 ``[C, P, features]``, anything where a place is empty. tasks: ``[C, P]``, -1 where empty.
     """
@@ -105,7 +105,7 @@ def composed(
     cells[:, :, top : top + TAG[1], :BAND] = np.stack([_tag(look.task, look.colour, look.ink) for look in looks])[tasks]
     cells[:, :, -1], cells[:, :, :, -1] = PAPER, PAPER  # a line stays free between neighbours
     cells[tasks < 0] = _hole(high, wide)
-    # Column by column, a strip per cluster: the axes become (column, line in it, …) and then those of a picture.
+    # Column by column, a strip per cluster: the axes become (column, line in it, …) and then those of an image.
     strips = np.full((sheet.columns * sheet.rows, high + SPACE, sheet.strip + GAP), PAPER)
     strips[: len(tasks), SPACE:, GAP:] = cells.swapaxes(1, 2).reshape(len(tasks), high, sheet.strip)
     grid = strips.reshape(sheet.columns, sheet.rows, *strips.shape[1:]).transpose(1, 2, 0, 3)
@@ -115,7 +115,7 @@ def composed(
 
 
 def as_uri(picture: np.ndarray) -> str:
-    """A picture as text that a browser can show. JPEG: PNG takes ten times as long, which scrubbing would feel."""
+    """An image as text that a browser can show. JPEG: PNG takes ten times as long, which scrubbing would feel."""
     buffer = io.BytesIO()
     height, width, _ = picture.shape
     image = Image.frombuffer("RGBX", (width, height), picture.tobytes(), "raw", "RGBX", 0, 1)

@@ -1,4 +1,4 @@
-"""What happens in a memory, said in words."""
+"""What happens in a memory, in words."""
 
 NAMES = {
     "fashion_mnist": "T-shirt trouser pullover dress coat sandal shirt sneaker bag ankle-boot",

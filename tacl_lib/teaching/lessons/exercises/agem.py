@@ -6,7 +6,7 @@ from tacl_lib.plain.agem import agem_step, project
 from tacl_lib.plain.network import loss_gradient
 from tacl_lib.teaching.checks.check import Mistake
 from tacl_lib.teaching.lessons.exercise import Exercise
-from tacl_lib.teaching.lessons.exercises.small import batch, network_at, samples, tensor, weights
+from tacl_lib.teaching.lessons.exercises.small import LR, batch, network_at, samples, tensor, weights
 
 
 def _gradients(rng):
@@ -50,6 +50,10 @@ PROJECT = Exercise(
         ),
         Mistake("you forgot to divide by g_ref @ g_ref", _in_conflict(lambda g, r: g - (g @ r) * r)),
         Mistake("you divided by g @ g; divide by g_ref @ g_ref", _in_conflict(lambda g, r: g - (g @ r) / (g @ g) * r)),
+        Mistake(
+            "you divided by both lengths; the part along g_ref needs g_ref @ g_ref",
+            _in_conflict(lambda g, r: g - (g @ r) / (g.norm() * r.norm()) * r),
+        ),
         Mistake("you returned the harmful part; take it away from g", _in_conflict(_along)),
         Mistake("you projected g_ref; g is what changes", _in_conflict(lambda g, r: r - (g @ r) / (g @ g) * g)),
         Mistake("you dropped g altogether; only its part along g_ref does harm", _in_conflict(lambda g, r: 0 * g)),
@@ -82,6 +86,13 @@ def _agem(direction, empty=True):
     return step
 
 
+def _one_by_one(network, x, y, reference, lr):
+    g = loss_gradient(network, x, y)
+    for image, label in reference:
+        g = project(g, loss_gradient(network, image[None], label[None]))
+    network.w = network.w - lr * g
+
+
 def _uphill(network, x, y, reference, lr):
     agem_step(network, x, y, reference, -lr)
 
@@ -98,6 +109,7 @@ AGEM_STEP = Exercise(
         Mistake(
             "at first the memory is empty, and an empty list cannot be stacked: then g stays as it is",
             _agem(project, empty=False),
+            stops=True,
         ),
         Mistake("you stepped along g_ref; step along what is left of g", _agem(lambda g, r: r)),
         Mistake("you gave project its arguments in the wrong order", _agem(lambda g, r: project(r, g))),
@@ -109,6 +121,14 @@ AGEM_STEP = Exercise(
         Mistake(
             "where the gradients conflict you take no step; g without its harmful part is left",
             _agem(_in_conflict(lambda g, r: 0 * g)),
+        ),
+        Mistake(
+            "you projected for one sample after the other; A-GEM has one constraint, the mean over the reference",
+            _one_by_one,
+        ),
+        Mistake(
+            "you stepped with LR, the default; use the parameter `lr`",
+            lambda network, x, y, reference, lr: agem_step(network, x, y, reference, LR),
         ),
     ),
     probe=weights_after,

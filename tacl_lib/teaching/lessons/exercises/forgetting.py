@@ -6,9 +6,10 @@ import torch
 from tacl_lib.plain.metrics import average_accuracy, forgetting
 from tacl_lib.plain.network import loss, loss_gradient
 from tacl_lib.plain.sgd import sgd_step
+from tacl_lib.teaching.checks.attempt import Refused
 from tacl_lib.teaching.checks.check import Mistake
 from tacl_lib.teaching.lessons.exercise import Exercise
-from tacl_lib.teaching.lessons.exercises.small import batch, network_at, tensor, weights
+from tacl_lib.teaching.lessons.exercises.small import LR, batch, network_at, tensor, weights
 
 
 def _logits(rng):
@@ -16,6 +17,17 @@ def _logits(rng):
         for _ in range(4):
             classes = int(rng.integers(3, 6))
             yield tensor(rng.normal(size=(size, classes)).round(2)), torch.from_numpy(rng.integers(0, classes, size))
+
+
+def value_of(answer, logits, y):
+    """The loss; the next cell takes its gradient, so PyTorch must be able to."""
+    value = answer(1 * logits.clone().requires_grad_(), y)
+    if not value.requires_grad:
+        raise Refused(
+            "PyTorch cannot follow your loss back to the logits, so it has no gradient: calculate with tensors alone, "
+            "without .item(), .detach(), float() or NumPy"
+        )
+    return value.detach()
 
 
 def _log_softmax(logits):
@@ -58,7 +70,20 @@ LOSS = Exercise(
             "you averaged over all classes; only the logit of the label counts",
             lambda logits, y: -_log_softmax(logits).mean(),
         ),
+        Mistake(
+            "[:, y] takes the columns of all labels from every row; [torch.arange(len(y)), y] takes one from each",
+            lambda logits, y: -_log_softmax(logits)[:, y].mean(),
+        ),
+        Mistake(
+            "softmax was applied twice: F.cross_entropy takes the logits themselves",
+            lambda logits, y: torch.nn.functional.cross_entropy(torch.softmax(logits, 1), y),
+        ),
+        Mistake(
+            "a sum over dim=1 loses that dimension, and fits the rows no more: write keepdim=True",
+            lambda logits, y: -_of_label(logits - torch.log(torch.exp(logits).sum(1)), y).mean(),
+        ),
     ),
+    probe=value_of,
 )
 
 
@@ -98,6 +123,7 @@ SGD_STEP = Exercise(
             "you made the gradient one long; its length belongs to the step",
             _sgd(lambda w, g, lr, n: w - lr * g / g.norm()),
         ),
+        Mistake("you stepped with LR, the default; use the parameter `lr`", _sgd(lambda w, g, lr, n: w - LR * g)),
     ),
     probe=weights_after,
 )
@@ -136,6 +162,10 @@ AVERAGE = Exercise(
             "you averaged over epochs as well; one number for each epoch is asked for",
             lambda A, seen: np.mean([a[s].mean() for a, s in zip(A, seen, strict=True)]),
         ),
+        Mistake(
+            "you averaged each task over the epochs; average each epoch (a row) over the tasks",
+            lambda A, seen: (A * seen).sum(0) / seen.sum(0),
+        ),
     ),
 )
 
@@ -166,6 +196,11 @@ FORGETTING = Exercise(
         Mistake(
             "the epoch itself counts among those up to l: without it forgetting can be negative",
             lambda a: np.concatenate([[0], _best(a)[:-1] - a[1:]]),
+        ),
+        Mistake(
+            "before the first epoch there is nothing to take a maximum of: the epoch itself counts, [: epoch + 1]",
+            lambda a: np.array([max(a[:epoch]) - a[epoch] for epoch in range(len(a))]),
+            stops=True,
         ),
     ),
 )

@@ -63,7 +63,7 @@ def _arrivals(rng):
     yield 2, 2, tensor([[0], [10], [1], [2], [6], [4.75]])
     for _ in range(24):
         Q, P = (int(n) for n in rng.integers(2, 4, 2))
-        yield Q, P, tensor(rng.normal(size=(int(rng.integers(1, 14)), 2)).round(2))
+        yield Q, P, tensor(rng.normal(size=(int(rng.integers(1, 14)), 3)).round(2))
 
 
 def after_arrivals(add, Q, P, points):
@@ -95,6 +95,15 @@ def _variant(
         memory.means[q] = mean(cluster, [*before, (tag, z)], memory.P) if mean else memory.means[q]
 
     return answer
+
+
+def _swapped(memory, z, tag=None):
+    """Algorithm 3 with pairs (z, tag)."""
+    after = ClusterMemory(memory.Q, memory.P)
+    after.clusters = [[(t, member) for member, t in cluster] for cluster in memory.clusters]
+    after.means = memory.means
+    add(after, z, tag)
+    memory.clusters = [[(member, t) for t, member in cluster] for cluster in after.clusters]
 
 
 def _mean_of(members, divisor):
@@ -149,6 +158,12 @@ ADD = Exercise(
         Mistake(
             "you joined the farthest cluster",
             _variant(pick=lambda z, means: int(torch.tensor(_squares(z, means)).argmax())),
+        ),
+        Mistake("a member is the pair (tag, z), the tag in front", _swapped),
+        Mistake(
+            "a cluster is a list of pairs (tag, z): a new one is [(tag, z)], and each newcomer joins as (tag, z)",
+            lambda memory, z, tag=None: memory.clusters.append((tag, z)),
+            stops=True,
         ),
     ),
     probe=after_arrivals,

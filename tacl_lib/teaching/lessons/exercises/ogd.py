@@ -4,6 +4,7 @@ import torch
 
 from tacl_lib.plain.network import gradient, loss_gradient, model_gradient
 from tacl_lib.plain.ogd import add_to_basis, project_off_span, project_out
+from tacl_lib.teaching.checks.attempt import Refused
 from tacl_lib.teaching.checks.check import Mistake
 from tacl_lib.teaching.lessons.exercise import Exercise
 from tacl_lib.teaching.lessons.exercises.small import batch, network_at, tensor, weights
@@ -43,6 +44,10 @@ MODEL_GRADIENT = Exercise(
         Mistake("you took the largest logit; take that of label j", _of(lambda f, j: f.max())),
         Mistake("you took another logit than j", _of(lambda f, j: f[1 - j])),
         Mistake("the sign: this is minus the gradient", _of(lambda f, j: -f[j])),
+        Mistake(
+            "`gradient(of, w)` needs one number that depends on its w: hand that w on to network.f, and take one logit",
+            lambda network, x, j: gradient(lambda w: network.f(x[None])[0, j], network.w),
+        ),
     ),
     probe=gradient_at,
 )
@@ -110,9 +115,13 @@ def _bases(rng):
 
 
 def directions(answer, S, gradients):
-    """The vectors of the new basis, all one long and with a positive sum: their lengths and signs do not matter."""
-    found = answer(list(S), list(gradients))
-    return [v / v.norm() * (1 if v.sum() >= 0 else -1) if v.norm() > 1e-9 else 0 * v for v in found]
+    """The vectors of the new basis, one long and all on the same side: their lengths and signs do not matter."""
+    given = list(S)
+    found = answer(given, list(gradients))
+    if len(given) != len(S):
+        raise Refused("it changes S itself: work on a copy, S = list(S), and return that")
+    side = torch.tensor([2.0, 3, 5, 7, 11, 13]).double().sqrt()  # rounded numbers do not add up to 0 with these
+    return [v / v.norm() * (1 if v @ side[: len(v)] >= 0 else -1) if v.norm() > 1e-9 else 0 * v for v in found]
 
 
 def _appended(before):

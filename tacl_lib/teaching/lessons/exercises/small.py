@@ -6,6 +6,7 @@ import torch
 from tacl_lib.plain.network import Network
 
 SIZES = (3, 4, 2)
+LR = 0.05  # what the stubs have as the default of `lr`; cases hand in another rate
 
 
 def network_at(w: torch.Tensor) -> Network:

@@ -10,7 +10,7 @@ from tacl_lib.plain.ta_agem import ta_agem_step
 from tacl_lib.plain.ta_ogd import ta_ogd_step
 from tacl_lib.teaching.checks.check import Mistake
 from tacl_lib.teaching.lessons.exercise import Exercise
-from tacl_lib.teaching.lessons.exercises.small import batch, network_at, samples, weights
+from tacl_lib.teaching.lessons.exercises.small import LR, batch, network_at, samples, weights
 
 
 def _agem_cases(rng):
@@ -67,6 +67,14 @@ TA_AGEM_STEP = Exercise(
             "you forgot `lr`: it was 0.1 here, and the step has another length",
             _ta_agem(step=lambda network, x, y, reference, lr: agem_step(network, x, y, reference)),
         ),
+        Mistake(
+            "you stepped with LR, the default; hand on the parameter `lr`",
+            _ta_agem(step=lambda network, x, y, reference, lr: agem_step(network, x, y, reference, LR)),
+        ),
+        Mistake(
+            "the tag is what references are made of: give memory.add the pair (image, label) as the last argument",
+            _ta_agem(store=lambda memory, x, y, row: memory.add(x[row], int(y[row]))),
+        ),
     ),
     probe=ta_agem_once,
 )
@@ -116,6 +124,7 @@ TA_OGD_STEP = Exercise(
         Mistake(
             "at first the memory is empty: then g stays as it is",
             _ta_ogd(empty=False),
+            stops=True,
         ),
         Mistake("nothing was stored", _ta_ogd(store=lambda *_: None)),
         Mistake("store the gradient at the new weights, after the step", _ta_ogd(early=True)),
@@ -130,6 +139,10 @@ TA_OGD_STEP = Exercise(
         Mistake(
             "you stepped along the stored gradients; step along what is left of g",
             _ta_ogd(project=lambda g, U: g - project_off_span(g, U)),
+        ),
+        Mistake(
+            "you stepped with LR, the default; use the parameter `lr`",
+            lambda network, memory, x, y, chosen, lr: ta_ogd_step(network, memory, x, y, chosen, LR),
         ),
     ),
     probe=ta_ogd_once,

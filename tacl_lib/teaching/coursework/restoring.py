@@ -12,7 +12,7 @@ from tacl_lib.teaching.coursework.source import ProblemSet, grade_id, is_answer,
 from tacl_lib.teaching.coursework.versions import release, solution
 
 
-def mend(notebook: NotebookNode, of: ProblemSet) -> list[str]:
+def restore(notebook: NotebookNode, of: ProblemSet) -> list[str]:
     """Change the notebook so that it has each graded cell of the set exactly once, and say what was odd.
 
     Answers are found by the function that they define, wherever they stand: in their own cell, a copy, a new cell, a
