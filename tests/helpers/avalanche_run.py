@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import sys
-import time
 import warnings
 
 answers = os.fdopen(os.dup(1), "w", buffering=1)
@@ -165,33 +164,6 @@ def adam():
     return (weights(model) - before).abs().max().item()
 
 
-def cost(experiences=1000, of=10):
-    """Milliseconds a step at the ends of a long stream of small experiences, with Avalanche's loop around it."""
-    from avalanche.training.plugins import SupervisedPlugin
-
-    class Clock(SupervisedPlugin):
-        def before_training_iteration(self, strategy, **kwargs):
-            self.begun = time.perf_counter()
-
-        def after_training_iteration(self, strategy, **kwargs):
-            times[-1].append(time.perf_counter() - self.begun)
-
-    times = []
-    x, y = TASKS.inputs(TASKS.train, 0)[0][:30], TASKS.targets(TASKS.train, 0)[0][:30]
-    trained = strategy(model_of(network()), Clock(), plugins.TaAgemPlugin(classes=2, clusters=5))
-    for _ in range(experiences):
-        times.append([])
-        experience = benchmark_from_datasets(train=[dataset(x, y)]).train_stream[0]
-        trained.train(experience, num_workers=0)
-
-    def median(block):
-        values = sorted(value for one in block for value in one)
-        return 1000 * values[len(values) // 2]
-
-    early, late = median(times[10 : 10 + of * 2]), median(times[-of * 2 :])
-    return {"early": early, "late": late, "ratio": late / early, "experiences": experiences}
-
-
 if __name__ == "__main__":
     wanted = {
         "ta_agem": lambda: equal_over_100_steps("ta_agem", plugins.TaAgemPlugin, clusters=5, reference_batch=20),
@@ -201,6 +173,5 @@ if __name__ == "__main__":
         "drift": drift,
         "replay": replay,
         "adam": adam,
-        "cost": cost,
     }
     print(json.dumps({name: wanted[name]() for name in sys.argv[1:]}), file=answers)

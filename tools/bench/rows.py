@@ -12,6 +12,7 @@ import torch
 
 from bench import jax_env
 from bench.avalanche_env import METHOD, avalanche
+from bench.avalanche_env import experiences as in_avalanche
 from bench.contenders import DenseOgd, PlainBgd, PlainSgd, in_order_of_model, set_parameters
 from bench.measure import THREADS, Contender, Effort, compared, race, spread, stepper, threads
 from tacl_lib.core.learners import Learner, Ogd, TaOgd, make_learner
@@ -89,6 +90,17 @@ def agem(effort: Effort) -> Iterable[dict]:
     for name, title in (("agem", "A-GEM"), ("ta_agem", "TA-A-GEM")):
         cells = cells_of(results, name, "avalanche")
         yield row(name, title, theirs, FASTER, 5.0, cells, note=METHOD, versions=versions)
+
+
+def experiences(effort: Effort) -> Iterable[dict]:
+    """A memory of constant size must not slow down: steps of the plugin at both ends of a long stream."""
+    count = 1000 if effort.rounds > 3 else 100
+    found, versions = in_avalanche(count)
+    early, late = (np.asarray(found[end]) for end in ("early", "late"))
+    cell = {"ratio": spread(late / np.median(early)), "ours": 1e3 * np.median(late), "theirs": 1e3 * np.median(early)}
+    cell["raw_seconds"] = {"ours": found["late"], "theirs": found["early"]}
+    title = f"TA-A-GEM in Avalanche's loop at experience {count:,}"
+    yield row("experiences", title, "at experience 10", "ms", 1.2, {"any": cell}, at_most=True, versions=versions)
 
 
 def jax(effort: Effort) -> Iterable[dict]:
@@ -232,6 +244,7 @@ def player(effort: Effort) -> Iterable[dict]:
 BENCHES: dict[str, Callable[[Effort], Iterable[dict]]] = {
     "sgd": sgd,
     "agem": agem,
+    "experiences": experiences,
     "jax": jax,
     "ta_ogd": ta_ogd,
     "bgd": bgd,
