@@ -24,6 +24,8 @@ _PUBLIC = {
     "Stream": "tacl_lib.core.streams",
     "Mlp": "tacl_lib.engine.mlp",
     "ModuleNetwork": "tacl_lib.engine.module_network",
+    "make_network": "tacl_lib.engine.networks",
+    "register_network": "tacl_lib.engine.networks",
     "ClusterMemory": "tacl_lib.core.memory",
     "Learner": "tacl_lib.core.learners",
     "make_learner": "tacl_lib.core.learners",

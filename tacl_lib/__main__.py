@@ -33,6 +33,7 @@ COMMANDS = {
     "merge": Command("tacl_lib.runs.merge", "take over finished runs that someone else has made"),
     "figure": Command("tacl_lib.report.gallery", "make one figure of the paper from stored runs"),
     "calibrate": Command("tacl_lib.paper.calibration", "compare readings of what the paper leaves open"),
+    "beyond": Command("tacl_lib.report.beyond", "make the runs of notebook 11: larger networks, reduced"),
     "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),
     "lab": Command("tacl_lib.teaching.my_notebooks", "open your own copies of the notebooks in JupyterLab"),
     "fresh": Command("tacl_lib.teaching.my_notebooks", "get a fresh copy of a notebook", ("--fresh",)),

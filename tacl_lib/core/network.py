@@ -70,6 +70,7 @@ class Network(Protocol):
     classes: int
     device: torch.device
     parameter_count: int  #: p, of one run
+    hidden_width: int  #: of the last hidden layer
     inference: bool  #: whether it works in torch's inference mode, which makes small operations cheaper
     flat: torch.Tensor  #: all parameters of all runs; looking at them gives the true ones
 
@@ -88,6 +89,9 @@ class Network(Protocol):
 
     def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> Gradient:
         """∇f_y(x; w): for each sample apart, the gradient of the logit of its label."""
+
+    def hidden(self, x: torch.Tensor) -> torch.Tensor:
+        """What the last hidden layer says of samples: ``[R, n, hidden_width]``."""
 
     def add(self, gradient: Gradient, factor: torch.Tensor | float) -> None:
         """w ← w + factor · gradient; factor: a number or ``[R]``."""

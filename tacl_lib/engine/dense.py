@@ -1,10 +1,12 @@
-"""Gradients as dense vectors, and places for them: what serves any network, at p numbers a gradient."""
+"""Gradients of any network: as dense vectors, and places for many of them that take less."""
 
+import math
 from typing import NamedTuple
 
 import torch
 
 from tacl_lib.engine.gradient_pool import RIDGE
+from tacl_lib.engine.traced import Layer
 
 
 class DenseGradient(NamedTuple):
@@ -32,32 +34,94 @@ class ProjectedDense(NamedTuple):
     changed: torch.Tensor  #: bool ``[R]``: whether there was another part
 
 
-class DenseCandidate(NamedTuple):
+class SampleGradients(NamedTuple):
+    """A gradient of each of n samples apart, in pieces: see `Layout`."""
+
+    rest: torch.Tensor  #: ``[R, n, q]``: the gradients of all parameters that are kept whole
+    goes_in: list[torch.Tensor]  #: ``[R, n, ...]`` of each factored layer
+    delta: list[torch.Tensor]  #: ``[R, n, ...]`` of each factored layer
+
+    def tensors(self) -> list[torch.Tensor]:
+        return [self.rest, *self.goes_in, *self.delta]
+
+    @classmethod
+    def of(cls, tensors: list[torch.Tensor]) -> "SampleGradients":
+        half = (len(tensors) - 1) // 2
+        return cls(tensors[0], tensors[1 : 1 + half], tensors[1 + half :])
+
+    def sample(self, number: int) -> "SampleGradients":
+        """One of the n."""
+        return SampleGradients.of([tensor[:, number : number + 1] for tensor in self.tensors()])
+
+
+class Layout:
+    """How the parameters of a network are laid out in a vector, and which of them have gradients in two factors."""
+
+    def __init__(self, shapes: dict[str, torch.Size], layers: list[Layer]):
+        self.layers = layers
+        self._sizes = {name: math.prod(shape) for name, shape in shapes.items()}
+        self._factored = {layer.weight: number for number, layer in enumerate(layers)}
+
+    def empty(self, runs: int, count: int, device: torch.device) -> SampleGradients:
+        """Room for ``count`` gradients of each run, all zero."""
+        size = sum(size for name, size in self._sizes.items() if name not in self._factored)
+        shapes = [(size,), *(layer.goes_in for layer in self.layers), *(layer.comes_out for layer in self.layers)]
+        return SampleGradients.of([torch.zeros(runs, count, *shape, device=device) for shape in shapes])
+
+    def products(self, members: SampleGradients, vector: torch.Tensor) -> torch.Tensor:
+        """⟨u_i, v⟩ of all members with a vector ``[R, p]``: ``[R, n]``."""
+        pieces = dict(zip(self._sizes, vector.split(list(self._sizes.values()), dim=1), strict=True))
+        whole = [pieces[name] for name in self._sizes if name not in self._factored]
+        found = torch.bmm(members.rest, torch.cat(whole, 1).unsqueeze(2)).squeeze(2)
+        for layer, a, delta in zip(self.layers, members.goes_in, members.delta, strict=True):
+            for run, piece in enumerate(pieces[layer.weight]):
+                found[run] += layer.product(a[run], delta[run], piece.view(layer.shape))
+        return found
+
+    def combined(self, members: SampleGradients, factors: torch.Tensor) -> torch.Tensor:
+        """Σ_i c_i u_i with factors ``[R, n]``, as a vector ``[R, p]``."""
+        rest = torch.bmm(factors.unsqueeze(1), members.rest).squeeze(1)
+        sizes = [size for name, size in self._sizes.items() if name not in self._factored]
+        whole, pieces = iter(rest.split(sizes, dim=1)), []
+        for name in self._sizes:
+            if name not in self._factored:
+                pieces.append(next(whole))
+                continue
+            number = self._factored[name]
+            layer, a, delta = self.layers[number], members.goes_in[number], members.delta[number]
+            scaled = delta * factors.view(*factors.shape, *[1] * (delta.dim() - 2))
+            of_runs = [layer.combined(a[run], scaled[run]).flatten() for run in range(len(a))]
+            pieces.append(torch.stack(of_runs))
+        return torch.cat(pieces, 1)
+
+
+class Candidate(NamedTuple):
     """A model gradient z that may be stored."""
 
-    vector: torch.Tensor  #: ``[R, p]``
+    parts: SampleGradients  #: of one sample
     along: torch.Tensor  #: float64 ``[R, capacity]``: ⟨z, u_i⟩
     square: torch.Tensor  #: float64 ``[R]``: ⟨z, z⟩
 
 
-class DensePool:
-    """Up to ``capacity`` gradients u_i of each run, p numbers each; empty places hold zeros and take no part."""
+class ModulePool:
+    """Up to ``capacity`` gradients u_i of each run; empty places hold zeros and take no part."""
 
     def __init__(self, network, capacity: int, ridge: float = RIDGE):
         self.network, self.capacity, self.ridge = network, capacity, ridge
+        self.layout: Layout = network.layout
         runs, device = network.runs, network.device
-        self.members = torch.zeros(runs, capacity, network.parameter_count, device=device)
+        self.members = self.layout.empty(runs, capacity, device)
         self.gram = torch.zeros(runs, capacity, capacity, dtype=torch.float64, device=device)  #: K_ij = ⟨u_i, u_j⟩
         self._run = torch.arange(runs, device=device)
 
     @property
     def nbytes(self) -> int:
         """What the stored gradients of all runs take."""
-        return self.members.nbytes
+        return sum(tensor.nbytes for tensor in self.members.tensors())
 
     def project(self, gradient: DenseGradient) -> ProjectedDense:
         """ĝ = g - Σ c_i u_i with c = K⁻¹ b, b_i = ⟨u_i, g⟩, on members scaled to length 1."""
-        overlap = self._along(gradient.vector)
+        overlap = self.layout.products(self.members, gradient.vector).double()
         if not self.capacity:
             return ProjectedDense(gradient.vector, overlap.any(1))
         diagonal = self.gram.diagonal(dim1=1, dim2=2)
@@ -67,49 +131,57 @@ class DensePool:
         # No error check: it would wait for the device. The ridge keeps the matrix positive definite.
         factor = torch.linalg.cholesky_ex(matrix, check_errors=False).L
         solved = torch.cholesky_solve((overlap * scale).unsqueeze(2), factor).squeeze(2) * scale
-        taken = torch.bmm(solved.to(self.members.dtype).unsqueeze(1), self.members).squeeze(1)
+        taken = self.layout.combined(self.members, solved.to(gradient.vector.dtype))
         return ProjectedDense(gradient.vector - taken, (overlap != 0).any(1))
 
-    def candidate(self, x: torch.Tensor, y: torch.Tensor) -> DenseCandidate:
+    def candidate(self, x: torch.Tensor, y: torch.Tensor) -> Candidate:
         """∇f_y(x; w) of one sample a run, with its products with every u_i and itself."""
-        vector = self.network.model_gradient(x, y).vectors[:, 0]
-        return DenseCandidate(vector, self._along(vector), vector.double().square().sum(1))
+        parts = self.network.model_gradient(x, y)
+        vector = self._vector(parts)
+        along = self.layout.products(self.members, vector).double()
+        return Candidate(parts, along, vector.double().square().sum(1))
 
-    def put(self, place: torch.Tensor, candidate: DenseCandidate, kept: torch.Tensor | None = None) -> None:
+    def put(self, place: torch.Tensor, candidate: Candidate, kept: torch.Tensor | None = None) -> None:
         """Store one candidate a run at ``place [R]``; kept: bool ``[R]``, runs in which it really is."""
         run = self._run
         row = candidate.along.clone()
         row[run, place] = candidate.square
-        vector = candidate.vector
         if kept is not None:
             row = torch.where(kept.unsqueeze(1), row, self.gram[run, place])
-            vector = torch.where(kept.unsqueeze(1), vector, self.members[run, place])
         self.gram[run, place] = row
         self.gram[run, :, place] = row
-        self.members[run, place] = vector
+        for members, new in zip(self.members.tensors(), candidate.parts.tensors(), strict=True):
+            one = new[:, 0]
+            if kept is not None:
+                one = torch.where(kept.view(-1, *[1] * (one.dim() - 1)), one, members[run, place])
+            members[run, place] = one
 
-    def extend(self, gradients: "SampleGradients") -> None:
+    def extend(self, gradients: SampleGradients) -> None:
         """Add n gradients to each run and grow the capacity by n."""
-        self.members = torch.cat([self.members, gradients.vectors], dim=1)
-        self.capacity = self.members.shape[1]
-        double = self.members.double()
-        self.gram = torch.bmm(double, double.mT)
+        before, count = self.capacity, gradients.rest.shape[1]
+        both = zip(self.members.tensors(), gradients.tensors(), strict=True)
+        self.members = SampleGradients.of([torch.cat(pair, dim=1) for pair in both])
+        self.capacity = before + count
+        grown = self.gram.new_zeros(len(self._run), self.capacity, self.capacity)
+        grown[:, :before, :before] = self.gram
+        double = SampleGradients.of([tensor.double() for tensor in self.members.tensors()])
+        for number in range(before, self.capacity):
+            along = self.layout.products(double, self._vector(double.sample(number)))
+            grown[:, number] = along
+            grown[:, :, number] = along
+        self.gram = grown
 
-    def _along(self, vector: torch.Tensor) -> torch.Tensor:
-        return torch.bmm(self.members, vector.unsqueeze(2)).squeeze(2).double()
+    def _vector(self, parts: SampleGradients) -> torch.Tensor:
+        """The gradient of one sample as a vector ``[R, p]``."""
+        return self.layout.combined(parts, parts.rest.new_ones(parts.rest.shape[:2]))
 
     def state(self) -> dict:
-        return {"members": self.members, "gram": self.gram}
+        return {"members": self.members.tensors(), "gram": self.gram}
 
     def load_state(self, state: dict) -> None:
-        self.members, self.gram = state["members"].clone(), state["gram"].clone()
-        self.capacity = self.members.shape[1]
-
-
-class SampleGradients(NamedTuple):
-    """A gradient of each sample apart."""
-
-    vectors: torch.Tensor  #: ``[R, n, p]``
+        self.members = SampleGradients.of([tensor.clone() for tensor in state["members"]])
+        self.gram = state["gram"].clone()
+        self.capacity = self.gram.shape[1]
 
 
 def _column(factor: torch.Tensor | float) -> torch.Tensor | float:

@@ -39,7 +39,7 @@ class Mlp:
         self._pool: SamplePool | GradientPool | None = None
         self.seeds, self.sizes, self.device = self._layers.seeds, self._layers.sizes, self._layers.device
         self.runs, self.parameter_count = self._layers.runs, self._layers.parameter_count
-        self.features, self.classes = self.sizes[0], self.sizes[-1]
+        self.features, self.hidden_width, self.classes = self.sizes[0], self.sizes[-2], self.sizes[-1]
 
     # ---- the true model, for anyone who looks
 
@@ -125,6 +125,10 @@ class Mlp:
     def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> Gradient:
         """∇f_y(x; w): for each sample apart, the gradient of the logit of its label."""
         return self._settled().model_gradient(x, y)
+
+    def hidden(self, x: torch.Tensor) -> torch.Tensor:
+        """What the last hidden layer says of samples: ``[R, n, hidden_width]``."""
+        return self.forward(x)[0][-1]
 
     def add(self, gradient, factor: torch.Tensor | float) -> None:
         """w ← w + factor · gradient; factor: a number or ``[R]``."""

@@ -1,7 +1,8 @@
 """Any `torch.nn.Module`, R at once, behind the interface of `tacl_lib.core.network`.
 
-The parameters of R modules are stacked, and `torch.func` runs all of them in one call. Gradients are dense vectors:
-this is the network for everything that the fast perceptron cannot be, and what a learner asks is the same.
+The parameters of R modules are stacked, and `torch.func` runs all of them in one call. Gradients are dense vectors;
+stored ones are kept as two factors a layer where that takes less (see `traced`). This is the network for everything
+that the fast perceptron cannot be, and what a learner asks is the same.
 """
 
 import math
@@ -14,7 +15,8 @@ from torch.func import functional_call, grad, grad_and_value, stack_module_state
 from tacl_lib.core.checking import check_batch, check_samples, checked_device, checked_seeds
 from tacl_lib.core.memory.samples import Reference, Samples
 from tacl_lib.core.randomness import generator
-from tacl_lib.engine.dense import DenseGradient, DensePool, SampleGradients
+from tacl_lib.engine.dense import DenseGradient, Layout, ModulePool, SampleGradients
+from tacl_lib.engine.traced import Layer, factors, layers_that_pay
 from tacl_lib.errors import TaclError
 
 
@@ -25,6 +27,8 @@ class ModuleNetwork:
         numbers seeded by it, so that a run's first weights depend on its seed alone.
     image_shape: (height, width, channels) as in `Tasks`; the module is given ``[n, channels, height, width]``. An
         empty one, (), gives it flat samples ``[n, features]``, of which ``features`` says how many.
+
+    Around a perceptron it agrees with the engine to 1e-5 of the largest weight after 50 steps of any method.
     """
 
     inference = False  #: `torch.func` needs autograd, which torch's inference mode rules out
@@ -54,8 +58,10 @@ class ModuleNetwork:
         self.image_shape, self.classes = tuple(image_shape), classes
         self.features = math.prod(image_shape) if image_shape else features
         self.parameter_count = self._flat.shape[1]
-        self._stored: DensePool | None = None
+        self._stored: ModulePool | None = None
         self._check_output()
+        #: how gradients of single samples are kept
+        self.layout = Layout(dict(zip(self._names, self._shapes, strict=True)), self._factored_layers())
 
     # ---- the model, for anyone who looks
 
@@ -113,11 +119,9 @@ class ModuleNetwork:
     def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> SampleGradients:
         """∇f_y(x; w): for each sample apart, the gradient of the logit of its label."""
         self.check_batch(x, y)
-
-        def logit(flat, sample, label):
-            return self._logits(flat, sample.unsqueeze(0))[0].gather(0, label.view(1))[0]
-
-        return SampleGradients(vmap(vmap(grad(logit), in_dims=(None, 0, 0)))(self._flat, x, y))
+        rest, goes_in, delta = vmap(vmap(self._factors, in_dims=(None, 0, 0)))(self._flat, x, y)
+        # Copies that depend on nothing: what vmap returns may be views of a batch, or of the samples.
+        return SampleGradients(rest, [a.contiguous() for a in goes_in], [d.contiguous() for d in delta])
 
     def add(self, gradient, factor: torch.Tensor | float) -> None:
         """w ← w + factor · gradient; factor: a number or ``[R]``."""
@@ -127,6 +131,28 @@ class ModuleNetwork:
     def form(self, gradient: DenseGradient, buffer: torch.Tensor, keep: float = 0.0) -> None:
         """buffer ← keep · buffer + gradient, laid out as ``flat``."""
         buffer.mul_(keep).add_(gradient.vector.view(-1))
+
+    def hidden(self, x: torch.Tensor) -> torch.Tensor:
+        """What the last hidden layer says of samples: ``[R, n, hidden_width]``, the input of the last linear layer."""
+        self._check_samples(x)
+        layer = self._last_linear()
+
+        def reached(flat, x):
+            seen = []
+            handle = layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+            try:
+                self._logits(flat, x)
+            finally:
+                handle.remove()
+            return seen[-1].flatten(1)
+
+        with torch.no_grad():
+            return vmap(reached)(self._flat, x)
+
+    @property
+    def hidden_width(self) -> int:
+        """How many numbers `hidden` gives of a sample."""
+        return self._last_linear().in_features
 
     def noise(self) -> "ModuleNoise":
         """Draws of these networks with noise on every weight, for BGD."""
@@ -138,9 +164,9 @@ class ModuleNetwork:
     def forget(self) -> None:
         """Nothing is owed here."""
 
-    def stored_gradients(self, capacity: int, ridge: float = 1e-6) -> DensePool:
+    def stored_gradients(self, capacity: int, ridge: float = 1e-6) -> ModulePool:
         """Places for model gradients of these networks."""
-        self._stored = DensePool(self, capacity, ridge)
+        self._stored = ModulePool(self, capacity, ridge)
         return self._stored
 
     # ---- checkpoints
@@ -166,9 +192,68 @@ class ModuleNetwork:
 
     def _logits(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Of one run: ``[n, features]`` to ``[n, classes]``."""
-        if self.image_shape:
-            x = x.unflatten(1, self.image_shape).permute(0, 3, 1, 2)
-        return functional_call(self._module, self._named(flat) | self._buffers, (x,))
+        return functional_call(self._module, self._named(flat) | self._buffers, (self._shaped(x),))
+
+    def _shaped(self, x: torch.Tensor) -> torch.Tensor:
+        """``[n, features]`` as the module takes it."""
+        return x.unflatten(1, self.image_shape).permute(0, 3, 1, 2) if self.image_shape else x
+
+    def _factors(self, flat: torch.Tensor, sample: torch.Tensor, label: torch.Tensor, layers=None):
+        """∇f_y of one sample of one run, in the pieces of `SampleGradients`."""
+        layers, given = self.layout.layers if layers is None else layers, self._named(flat) | self._buffers
+        x = self._shaped(sample.unsqueeze(0))
+        of_rest, goes_in, delta = factors(self._module, layers, given, x, label)
+        whole = [of_rest[name].flatten() for name in self._names if name in of_rest]
+        return torch.cat(whole) if whole else flat[:0], goes_in, delta
+
+    def _factored_layers(self) -> list[Layer]:
+        """The layers whose stored gradients are kept as two factors; none if that does not give the true gradient.
+
+        A module can do with a layer what nobody sees from outside, such as use its weight a second time, so one sample
+        is tried both ways.
+        """
+        flat, shapes = self._flat[0], dict(zip(self._names, self._shapes, strict=True))
+        source = torch.Generator().manual_seed(0)
+        sample = torch.randn(self.features, generator=source).to(self.device)
+        label = torch.zeros((), dtype=torch.int64, device=self.device)
+        with torch.no_grad():
+            names = set(self._names)
+            layers = layers_that_pay(self._module, lambda: self._logits(flat, sample.unsqueeze(0)), names)
+        if not layers:
+            return []
+
+        def logit(flat):
+            return self._logits(flat, sample.unsqueeze(0))[0, 0]
+
+        try:
+            rest, goes_in, delta = self._factors(flat, sample, label, layers)
+        except RuntimeError:
+            return []
+        parts = SampleGradients.of([tensor[None, None] for tensor in (rest, *goes_in, *delta)])
+        found = Layout(shapes, layers).combined(parts, torch.ones(1, 1, device=self.device))[0]
+        true = grad(logit)(flat)
+        return layers if (found - true).abs().max() <= 1e-4 * true.abs().max() else []
+
+    def _last_linear(self) -> nn.Linear:
+        """The layer that gives the logits."""
+        called = []
+        handles = [
+            layer.register_forward_hook(lambda layer, given, out: called.append(layer))
+            for layer in self._module.modules()
+            if isinstance(layer, nn.Linear)
+        ]
+        try:
+            with torch.no_grad():
+                self._logits(self._flat[0], torch.zeros(1, self.features, device=self.device))
+        finally:
+            for handle in handles:
+                handle.remove()
+        if not called or called[-1].out_features != self.classes:
+            raise TaclError(
+                f"the module has no last nn.Linear with {self.classes} outputs, so nobody can tell its hidden layer; "
+                "use space='x'."
+            )
+        return called[-1]
 
     def _loss_gradient_at(self, flat: torch.Tensor, x, y, weight) -> tuple[torch.Tensor, DenseGradient]:
         def loss(flat, x, y, weight):
@@ -250,6 +335,11 @@ def _check_modules(modules: list[nn.Module]) -> None:
             raise TaclError(
                 f"{type(module).__name__} keeps running statistics, which a continual stream spoils and which runs "
                 "would share; use nn.GroupNorm."
+            )
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            raise TaclError(
+                f"{type(module).__name__} mixes the samples of a batch, so that none has a gradient of its own; "
+                "use nn.GroupNorm."
             )
         if isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0:
             kind = type(module).__name__

@@ -1,11 +1,12 @@
 """Our numbers beside the paper's: difference, verdict, and one honest line about all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
+from tacl_lib.engine.networks import MLP
 from tacl_lib.errors import TaclError
 from tacl_lib.paper.published import COLUMN, KEY, METHODS, METRICS, SPLITS, is_task_aware, methods_in, published
 from tacl_lib.paper.significance import not_worse
@@ -62,7 +63,10 @@ def make_cells(
     cells["bold"] = _bold(cells)
     cells["difference"] = (cells["ours"].round(DIGITS) - cells["paper"]).round(DIGITS)
     cells["tolerance"] = tolerance
-    elsewhere = _of_another_set(runs)
+    elsewhere = _keys_where(runs, "another_set", bool)
+    # The paper has no number of another network.
+    others = _keys_where(runs, "network", lambda network: network != MLP)
+    cells.loc[[key in others for key in cells[RUNS_OF].itertuples(index=False, name=None)], "paper"] = np.nan
     cells["verdict"] = np.select(
         [
             cells["runs"] == 0,
@@ -176,11 +180,11 @@ def _with_unpublished(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([cells, extra], ignore_index=True)
 
 
-def _of_another_set(runs: pd.DataFrame) -> set[tuple]:
-    """Experiment, dataset, split and method of cells with a run on another set of images."""
-    if "another_set" not in runs:
+def _keys_where(runs: pd.DataFrame, column: str, holds: Callable[[object], bool]) -> set[tuple]:
+    """Experiment, dataset, split and method of cells with a run of which that holds."""
+    if column not in runs:
         return set()
-    return set(runs.loc[runs["another_set"].astype(bool), RUNS_OF].itertuples(index=False, name=None))
+    return set(runs.loc[runs[column].map(holds).astype(bool), RUNS_OF].itertuples(index=False, name=None))
 
 
 def _values(runs: pd.DataFrame) -> dict[tuple, np.ndarray]:

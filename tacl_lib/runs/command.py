@@ -1,6 +1,7 @@
 """One run from the command line:  tacl run --dataset fashion_mnist --split class --learner ta_agem
 
-Every field of `RunSpec` is an option; a learner's own settings follow ``--set``, e.g. ``--set reference_batch=256``.
+Every field of `RunSpec` is an option; a learner's own settings follow ``--set``, e.g. ``--set reference_batch=256``,
+and a network's own ``--set-network``, e.g. ``--network resnet --set-network width=8``.
 One parquet file per seed goes to ``--out``; a run that was stopped resumes where it was.
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from tacl_lib.core.metrics import summary
+from tacl_lib.engine.networks import MLP
 from tacl_lib.errors import TaclError
 from tacl_lib.files import writable
 from tacl_lib.runs import RunSpec, run
@@ -23,21 +25,23 @@ from tacl_lib.runs.spec import DEFAULT_SEEDS
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl run", description="Train one learner on one stream of tasks.")
     for field in dataclasses.fields(RunSpec):
-        if field.name != "learner_settings":
+        if field.name not in ("learner_settings", "network_settings"):
             default = field.default
             parser.add_argument(f"--{field.name.replace('_', '-')}", default=default, help=f"default: {default}")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings of the learner")
+    parser.add_argument("--set-network", nargs="*", default=[], metavar="NAME=VALUE", help="settings of the network")
     parser.add_argument("--seeds", nargs="*", type=int, default=list(DEFAULT_SEEDS), help=f"default: {DEFAULT_SEEDS}")
     parser.add_argument("--out", type=Path, help="folder for the records; without it nothing is stored")
     options = vars(parser.parse_args(arguments))
     seeds, out, settings = tuple(options.pop("seeds")), options.pop("out"), options.pop("set")
+    shape = options.pop("set_network")
     try:
-        pairs = [_pair(text) for text in settings]
         given = {name: _value(text) for name, text in options.items()}
         if isinstance(given["hidden"], int):
             given["hidden"] = (given["hidden"],)
-        spec = RunSpec(**given, learner_settings=dict(pairs))
-        stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *settings])
+        spec = RunSpec(**given, learner_settings=_pairs(settings), network_settings=_pairs(shape))
+        others = [] if spec.network == MLP else [spec.network, *shape]
+        stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *others, *settings])
         # Settings become a part of the names of files: no folder, and not too long for a disk.
         stem = re.sub(r"[^\w.=-]", "_", stem)[:150] + f"-{spec.name()}"
         checkpoint = None if out is None else out / f"{stem}.checkpoint"
@@ -61,11 +65,14 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{'wall time':20s} {records[0].info['wall_seconds_of_stack']:.0f} s for {len(seeds)} runs in one stack")
 
 
-def _pair(text: str) -> tuple[str, object]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise TaclError(f"--set takes NAME=VALUE, not {text!r}.")
-    return name, _value(value)
+def _pairs(texts: list[str]) -> dict[str, object]:
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise TaclError(f"settings are given as NAME=VALUE, not {text!r}.")
+        found[name] = _value(value)
+    return found
 
 
 def _value(text: object) -> object:

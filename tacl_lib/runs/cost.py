@@ -7,9 +7,11 @@ from math import prod
 from tacl_lib.core.learners import settings_of
 from tacl_lib.core.streams import plan
 from tacl_lib.data.catalog import CATALOG
+from tacl_lib.engine.networks import MLP
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.spec import RunSpec
 
+OTHER_NETWORKS = 20  #: times the work of the perceptron in its place, very roughly
 LABELS = 10  #: of every dataset of the paper
 #: what calling a step's many small operations takes, in units of the arithmetic of a step of SGD (784-200-200-10)
 _CALLS = {"sgd": 1.6, "sgd_lr_adapt": 2.4, "bgd": 8, "agem": 4, "ta_agem": 6.4, "ogd": 6, "ta_ogd": 14}
@@ -42,6 +44,7 @@ def _arithmetic(name: str, spec: RunSpec) -> float:
     """Of a step of one run, in steps of SGD."""
     widths = (prod(shape_of(spec.dataset)[1:]), *spec.hidden, 10)
     size = sum(a * b for a, b in pairwise(widths)) / 198_800
+    size *= 1 if spec.network == MLP else OTHER_NETWORKS
     settings = settings_of(spec.learner) | spec.learner_settings
     if spec.learner == "ta_ogd":
         return 1.4 * size + 6 * settings["clusters"] * settings["cluster_size"] / 297 * (0.5 + size / 2)

@@ -14,11 +14,10 @@ from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.data import Dataset, cache
 from tacl_lib.data.embedded import digits
-from tacl_lib.engine.mlp import Mlp
 from tacl_lib.runs.cluster import local_workers
 from tacl_lib.runs.cost import LABELS, shape_of, steps
 from tacl_lib.runs.grid import Job
-from tacl_lib.runs.running import default_device, tasks_of
+from tacl_lib.runs.running import default_device, network_of, tasks_of
 from tacl_lib.training.record import cpu
 
 IMAGES = 200  #: of a task that steps are timed on
@@ -77,7 +76,7 @@ def seconds_of_a_step(job: Job, device: torch.device) -> float:
     """Of the whole stack, as a worker makes it: with one thread, and a memory that is in use."""
     small = replace(job.spec, epochs=2, train_limit=min(job.spec.train_limit or IMAGES, IMAGES), test_limit=1)
     tasks = tasks_of(small, images_of(job.spec.dataset), job.seeds).to(device)
-    network = Mlp(tasks.seeds, (tasks.features, *small.hidden, tasks.classes), small.initialisation, device)
+    network = network_of(small, tasks, device)
     learner = make_learner(small.learner, network, **small.learner_settings)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -128,8 +127,9 @@ def kind_of(job: Job) -> tuple:
     takes somewhat more or less on another one."""
     spec = job.spec
     own = tuple(sorted((name, str(value)) for name, value in spec.learner_settings.items()))
+    shape = (spec.network, spec.hidden, *sorted((name, str(value)) for name, value in spec.network_settings.items()))
     inputs, classes = prod(shape_of(spec.dataset)[1:]), 2 if spec.split == "class" else LABELS
-    return (inputs, classes, spec.learner, own, spec.hidden, spec.batch_size, spec.task_count, len(job.seeds))
+    return (inputs, classes, spec.learner, own, shape, spec.batch_size, spec.task_count, len(job.seeds))
 
 
 def images_of(dataset: str) -> Dataset:

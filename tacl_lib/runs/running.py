@@ -8,10 +8,11 @@ import torch
 from tacl_lib import plugins
 from tacl_lib.core.checking import checked_device
 from tacl_lib.core.learners import make_learner
+from tacl_lib.core.network import Network
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks, checked_seeds, make_tasks
 from tacl_lib.data import Dataset, load
-from tacl_lib.engine.mlp import Mlp
+from tacl_lib.engine.networks import MLP, make_network
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.training import train
@@ -38,6 +39,16 @@ def tasks_of(spec: RunSpec, dataset: Dataset, seeds: tuple[int, ...]) -> Tasks:
         train_limit=spec.train_limit,
         test_limit=spec.test_limit,
     )
+
+
+def network_of(spec: RunSpec, tasks: Tasks, device: torch.device | str) -> Network:
+    """The networks that the runs of a spec train, one for each seed of the tasks."""
+    settings = spec.network_settings
+    if spec.network == MLP:
+        if settings:
+            raise TaclError("the network mlp has no settings of its own; hidden and initialisation are the run's.")
+        settings = {"hidden": spec.hidden, "initialisation": spec.initialisation}
+    return make_network(spec.network, tasks.seeds, tasks.image_shape, tasks.classes, device=device, **settings)
 
 
 def run(
@@ -67,7 +78,7 @@ def run(
         last_task=spec.last_task,
         counted=spec.counted,
     )
-    network = Mlp(tasks.seeds, (tasks.features, *spec.hidden, tasks.classes), spec.initialisation, device)
+    network = network_of(spec, tasks, device)
     learner = make_learner(spec.learner, network, **spec.learner_settings)
     info = {
         "spec": spec.full(),

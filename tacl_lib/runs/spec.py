@@ -11,14 +11,16 @@ from tacl_lib.core.learners import LEARNERS, settings_of
 from tacl_lib.core.streams import COUNTED, LAST_TASKS
 from tacl_lib.core.tasks import FILLS, INTERPOLATIONS, SCALINGS, VALIDATIONS, customary_scaling
 from tacl_lib.engine.layers import INITIALISATIONS
+from tacl_lib.engine.networks import MLP, network_names, settings_of_network
 from tacl_lib.errors import TaclError, unknown_name
 
 DEFAULT_SEEDS = (0, 1, 2, 3, 4)  #: the paper has five runs
 #: Settings that are younger than the first stored runs: a description without one means this value.
-ABSENT_MEANS = {"fill": "black", "counted": "mixed"}
+ABSENT_MEANS = {"fill": "black", "counted": "mixed", "network": "mlp", "network_settings": {}}
 #: The same for settings of learners.
-ABSENT_MEANS_OF_LEARNERS = {"ogd": {"ridge": 1e-6}}
-_SAID_FIRST = ("dataset", "split", "experiment", "learner", "learner_settings")  # by `RunSpec.options`
+ABSENT_MEANS_OF_LEARNERS = {"ogd": {"ridge": 1e-6}, "ta_agem": {"space": "x"}}
+#: by `RunSpec.options`
+_SAID_FIRST = ("dataset", "split", "experiment", "learner", "learner_settings", "network", "network_settings")
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,13 @@ class RunSpec:
     experiment: str = "disjoint"  #: disjoint or continuous
     learner: str = "ta_agem"
     learner_settings: dict = field(default_factory=dict, hash=False)  #: what differs from the learner's defaults
-    hidden: tuple[int, ...] = (200, 200)
+    hidden: tuple[int, ...] = (200, 200)  #: of the network mlp
     batch_size: int = 10
     epochs: int = 20  #: per task (disjoint) or per pair of tasks (continuous)
     task_count: int = 10  #: for permutation and rotation
     degrees_per_task: float = 20.0
     scaling: str = "customary"  #: open in the paper: customary, unit, standard or symmetric
-    initialisation: str = "torch"  #: open: torch, glorot or he
+    initialisation: str = "torch"  #: open: torch, glorot or he; of the network mlp
     validation: str = "parts"  #: open: parts or whole
     interpolation: str = "bilinear"  #: open: bilinear or nearest
     fill: str = "zero"  #: open: corners that a rotation brings in are zero after scaling, or black
@@ -44,6 +46,8 @@ class RunSpec:
     counted: str = "own"  #: open, continuous stream only: a task counts when mixed in, or from its own epochs on
     train_limit: int | None = None  #: at most so many training samples a task; None is the paper's setting
     test_limit: int | None = None
+    network: str = MLP  #: mlp is the paper's; cnn, resnet, or one that `register_network` made known
+    network_settings: dict = field(default_factory=dict, hash=False)  #: what differs from the network's defaults
 
     def __post_init__(self):
         if isinstance(self.hidden, list):
@@ -66,7 +70,12 @@ class RunSpec:
         always = ABSENT_MEANS_OF_LEARNERS.get(self.learner, {})
         chosen = {name: value for name, value in (own | given).items() if always.get(name, _OTHER) != value}
         settings |= {"learner_settings": chosen}
+        known = settings_of_network(self.network) if self.network in network_names() else {}
+        shape = {name: _alike(value, known.get(name)) for name, value in self.network_settings.items()}
+        settings |= {"network_settings": known | shape}
         # What has no effect must not change a run's name.
+        if self.network != MLP:
+            settings |= {"hidden": RunSpec.hidden, "initialisation": RunSpec.initialisation}
         if self.experiment == "disjoint":
             settings |= {"last_task": "mixed", "counted": "mixed"}
         if self.scaling == "customary":
@@ -87,6 +96,7 @@ class RunSpec:
         words = [f"--dataset {self.dataset} --split {self.split}"]
         words += [f"--experiment {self.experiment}"] * (self.experiment != RunSpec.experiment)
         words += [f"--learner {self.learner}"]
+        words += [f"--network {self.network}"] * (self.network != MLP)
         for name in (item.name for item in fields(self) if item.name not in _SAID_FIRST):
             value, default = (settings.get(name, ABSENT_MEANS.get(name)) for settings in (own, usual))
             if value != default:
@@ -96,7 +106,9 @@ class RunSpec:
             words.append(f"--seeds {' '.join(map(str, seeds))}")
         settings = usual["learner_settings"]
         changed = [f"{name}={value}" for name, value in own["learner_settings"].items() if value != settings.get(name)]
-        return " ".join([*words, *(["--set", *changed] if changed else [])])
+        shape = [f"{name}={value}" for name, value in self.network_settings.items()]
+        given = [*(["--set-network", *shape] if shape else []), *(["--set", *changed] if changed else [])]
+        return " ".join([*words, *given])
 
     def name(self) -> str:
         """A hash of all settings: two specs have the same name if they ask for the same run.
@@ -162,8 +174,10 @@ _CHOICES = {
 _COUNT = (f"a whole number from 1 to {LARGEST}", _whole)
 _LIMIT = (f"a whole number from 1 to {LARGEST}, or None", lambda value: value is None or _whole(value))
 _WORD = ("a word", lambda value: isinstance(value, str))
+_SETTINGS = ("a dict of names and words, finite numbers, True, False or None", _settings)
 _KINDS = {
-    "learner_settings": ("a dict of names and words, finite numbers, True, False or None", _settings),
+    "learner_settings": _SETTINGS,
+    "network_settings": _SETTINGS,
     "hidden": (f"a tuple of layer widths such as (200, 200), {MOST_UNITS:,} units at most", _widths),
     "batch_size": _COUNT,
     "epochs": _COUNT,
@@ -183,6 +197,8 @@ def spec_from(settings: dict) -> RunSpec:
         known -= {"last_task", "counted"}
     if settings.get("split") != "rotation":
         known -= {"fill"}
+    if settings["network"] != MLP:
+        known -= {"hidden", "initialisation"}
     given = {name: value for name, value in settings.items() if name in known}
     # A learner that is not known here, such as that of a plugin, is no reason to refuse to read its runs.
     made = RunSpec(**given | {"hidden": tuple(given.get("hidden", (200, 200))), "learner": RunSpec.learner})

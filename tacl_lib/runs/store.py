@@ -118,7 +118,7 @@ class Store:
 
     def summaries(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]] | None = None) -> pd.DataFrame:
         """One row per run: experiment, dataset, split, method, seed, the three metrics, its spec, and
-        another_set: whether its images are not the published set.
+        another_set: whether its images are not the published set; network: its name, the paper's is ``mlp``.
 
         jobs: specs and seeds to look for; None takes every run in the store.
         """
@@ -136,12 +136,12 @@ class Store:
                 **summary(record.accuracy, record.seen),
                 "spec": spec.name(),
                 "another_set": _note(record.info).startswith(ANOTHER_SET),
+                "network": spec.network,
             }
             for spec, record in runs
         ]
-        return pd.DataFrame(
-            rows, columns=["experiment", "dataset", "split", "method", "seed", *METRICS, "spec", "another_set"]
-        )
+        about = ["spec", "another_set", "network"]
+        return pd.DataFrame(rows, columns=["experiment", "dataset", "split", "method", "seed", *METRICS, *about])
 
 
 class ReadOnce(Store):

@@ -59,6 +59,28 @@ def test_a_reservoir_turns_samples_away():
     assert len(memory) == 4
 
 
+def test_it_can_cluster_by_a_field():
+    x, y = stream()
+    memory, expected = ClusterMemory(clusters=4, size=3, space="seen"), oracle.PooledClusterMemory(1, 4, 3)
+    by_x = ClusterMemory(clusters=4, size=3)
+    for number in range(len(x)):
+        seen = x[(7 * number) % len(x)][0, :2, 0]  # two numbers that have nothing to do with this x
+        memory.add(x[number], y[number], number=torch.tensor(float(number)), seen=seen)
+        by_x.add(x[number], y[number], number=torch.tensor(float(number)))
+        expected.add(seen.numpy(), 0, number)
+
+    def tags(memory):
+        return sorted(sorted(int(member["number"]) for member in cluster) for cluster in memory.contents())
+
+    assert tags(memory) == sorted(sorted(tags) for pool in expected.contents() for tags in pool)
+    assert tags(memory) != tags(by_x)
+    empty = ClusterMemory(space="seen")
+    with pytest.raises(TaclError, match=r"clusters by 'seen': add\(x, y, seen=\.\.\.\) must give it"):
+        empty.add(x[0], y[0])
+    assert len(empty) == 0
+    empty.add(x[0], y[0], seen=x[0])  # nothing of the refused sample was kept
+
+
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_it_goes_on_from_a_file(policy):
     x, y = stream()

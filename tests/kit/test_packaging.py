@@ -162,6 +162,17 @@ def test_the_policy_of_contributing_looks_at_the_newcomer_s_pool():
     assert done.stdout.split() == ["0", "1", "2", "0", "1", "3", "2"], done.stderr
 
 
+def test_the_network_of_contributing_can_be_trained():
+    example = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("<!-- example: network -->")[1]
+    code = re.search(r"```python\n(.*?)```", example, re.S)[1] + (
+        "from tacl_lib import RunSpec, run\n"
+        "settings = dict(epochs=1, train_limit=20, test_limit=20, network='wide', network_settings={'units': 30})\n"
+        "print(run(RunSpec('digits', 'class', **settings), (0,), progress=False)[0].info['spec']['network_settings'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "{'units': 30}", done.stderr
+
+
 def test_the_examples_of_contributing_work():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     example = text.split("<!-- example: learner -->")[1].split("<!-- /example -->")[0]

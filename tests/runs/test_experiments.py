@@ -43,6 +43,8 @@ CHANGED = {
     "counted": "mixed",
     "train_limit": 100,
     "test_limit": 100,
+    "network": "cnn",
+    "network_settings": {"width": 4},
 }
 
 
@@ -114,9 +116,9 @@ def test_a_field_without_effect_does_not_change_the_name():
 
 
 def test_runs_from_before_a_setting_keep_their_names():
-    """`counted` and `fill` came later than the first stored runs."""
+    """`counted`, `fill` and the network came later than the first stored runs."""
     old = RunSpec(split="rotation", experiment="continuous", last_task="mixed", counted="mixed", fill="black")
-    assert not {"counted", "fill"} & set(old.full())
+    assert not {"counted", "fill", "network", "network_settings"} & set(old.full())
     assert spec_from(old.full()).name() == old.name()
 
 

@@ -75,7 +75,8 @@ def test_a_store_that_reads_once_gives_the_same_and_reads_once(store, monkeypatc
 
 def test_summaries_have_a_row_for_each_run(store, records):
     frame = store.summaries([Job(TINY, (0, 1, 3)), Job(PLAIN, SEEDS)])
-    assert list(frame.columns) == ["experiment", "dataset", "split", "method", "seed", *METRICS, "spec", "another_set"]
+    about = ["spec", "another_set", "network"]
+    assert list(frame.columns) == ["experiment", "dataset", "split", "method", "seed", *METRICS, *about]
     assert list(frame["seed"]) == [0, 3]
     assert set(frame["spec"]) == {TINY.name()}
     assert tuple(frame.loc[0, ["experiment", "dataset", "split", "method"]]) == (

@@ -11,6 +11,8 @@ from tacl_lib.core.memory import Arrivals, Geometry, Reference, sample_memory
 from tacl_lib.core.memory.samples import draw, drawn_from
 from tacl_lib.core.network import Network
 
+FEATURES = "features"  #: the space of the last hidden layer
+
 
 @register
 class TaAgem(Learner):
@@ -31,19 +33,23 @@ class TaAgem(Learner):
         sampling_rate: float = 1.0,
         reference_batch: int | None = 256,
         policy: str = "clustering",
+        space: str = "x",
     ):
         """clusters: Q of each pool; None gives 100 in all, as in the paper (10 × 10 or 2 × 50).
         cluster_size: P. pool_per_class: one pool for each class, or a single one.
         sampling_rate: samples stored a batch. reference_batch: None takes the whole memory.
         policy: how the memory places a sample, a name in `tacl_lib.core.memory.POLICIES`.
+        space: what is clustered: ``"x"``, samples as they are, as in the paper; ``"features"``, what the network's last
+            hidden layer said of a sample when it arrived; or the name of a field of one's own.
         """
         super().__init__(network, rate=rate)
         check_positive(reference_batch=reference_batch)
         pools = network.classes if pool_per_class else 1
         self.geometry = Geometry(pools, max(100 // pools, 1) if clusters is None else clusters, cluster_size)
-        self.reference_batch, self.steps = reference_batch, 0
+        self.reference_batch, self.steps, self.space = reference_batch, 0, space
+        fields = self.fields() | ({FEATURES: (network.hidden_width,)} if space == FEATURES else {})
         self.memory = sample_memory(
-            network.runs, network.features, self.geometry, policy, network.device, **self.fields()
+            network.runs, network.features, self.geometry, policy, network.device, space=space, **fields
         )
         capacity = self.geometry.capacity
         self.arrivals = Arrivals(network.seeds, sampling_rate, pool_per_class, capacity, network.device)
@@ -70,6 +76,10 @@ class TaAgem(Learner):
         stored = None
         if self.arrivals.due(self.steps):
             chosen = self.arrivals.choose(self.steps, x, y, **fields)
-            stored = Stored(chosen.position, self.memory.add(chosen.item, chosen.pool, chosen.uniform))
+            item = chosen.item
+            if self.space == FEATURES:
+                seen = self.network.hidden(item.x.unsqueeze(1))[:, 0]
+                item = item._replace(fields=item.fields | {FEATURES: seen})
+            stored = Stored(chosen.position, self.memory.add(item, chosen.pool, chosen.uniform))
         self.steps += 1
         return stored

@@ -19,6 +19,7 @@ class ClusterMemory:
 
     clusters: Q of each pool. size: P, members of a cluster. classes: a pool for each of so many; None: a single pool.
     policy: a name in `tacl_lib.core.memory.POLICIES`. seed: of its random numbers.
+    space: what is clustered: the samples themselves, or the name of a field, such as what a hidden layer says of them.
 
     The shape of a sample and the names of the fields are those of the first one that is added.
     """
@@ -31,11 +32,12 @@ class ClusterMemory:
         policy: str = "clustering",
         seed: int = 0,
         device: torch.device | str = "cpu",
+        space: str = "x",
     ):
         self.geometry = Geometry(1 if classes is None else classes, clusters, size).checked()
         if not is_whole(seed, 0):
             raise TaclError(f"seed must be a whole number from 0 on, not {seed!r}.")
-        self.classes, self.policy, self.device = classes, policy, checked_device(device)
+        self.classes, self.policy, self.device, self.space = classes, policy, checked_device(device), space
         self._random = torch.Generator().manual_seed(seed)
         self._memory: Memory | None = None
         self._shapes: dict[str, torch.Size] = {}
@@ -104,7 +106,8 @@ class ClusterMemory:
     def _begin(self, shapes: dict[str, torch.Size]) -> None:
         self._shapes = shapes
         fields = {name: (shape.numel(),) for name, shape in shapes.items() if name != "x"}
-        self._memory = sample_memory(1, shapes["x"].numel(), self.geometry, self.policy, self.device, **fields)
+        how = (self.geometry, self.policy, self.device)
+        self._memory = sample_memory(1, shapes["x"].numel(), *how, space=self.space, **fields)
 
     def _at(self, places: torch.Tensor) -> dict[str, torch.Tensor]:
         samples = self._memory.members
@@ -120,5 +123,7 @@ class ClusterMemory:
         if self._shapes and shapes != self._shapes:
             was, now = ({name: list(shape) for name, shape in of.items()} for of in (self._shapes, shapes))
             raise TaclError(f"the samples of this memory have the shapes {was}, not {now}.")
-        if not torch.isfinite(given["x"].float()).all():
-            raise TaclError("x must be finite: a distance to what is not a number means nothing.")
+        if self.space not in given:
+            raise TaclError(f"this memory clusters by {self.space!r}: add(x, y, {self.space}=...) must give it.")
+        if not torch.isfinite(given[self.space].float()).all():
+            raise TaclError(f"{self.space} must be finite: a distance to what is not a number means nothing.")

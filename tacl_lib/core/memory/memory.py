@@ -5,7 +5,7 @@ import torch
 from tacl_lib.core.memory.policies import Arrival, Geometry, Placement, policy_named
 from tacl_lib.core.memory.samples import Samples
 from tacl_lib.core.memory.stores import GradientStore, Sample, SampleStore
-from tacl_lib.errors import TaclError
+from tacl_lib.errors import TaclError, unknown_name
 
 
 class Memory:
@@ -95,11 +95,24 @@ class Memory:
 
 
 def sample_memory(
-    runs: int, features: int, geometry: Geometry, policy: str, device: torch.device | str = "cpu", **fields
+    runs: int,
+    features: int,
+    /,
+    geometry: Geometry,
+    policy: str,
+    device: torch.device | str = "cpu",
+    *,
+    space: str = "x",
+    **fields,
 ) -> Memory:
-    """A memory of labelled samples: items are ``(x [R, features], y [R])``. fields: see `Samples.empty`."""
+    """A memory of labelled samples: items are ``(x [R, features], y [R])``. fields: see `Samples.empty`.
+
+    space: what of a sample is clustered: ``"x"``, or the name of a field.
+    """
+    if space != "x" and space not in fields:
+        raise unknown_name("space", space, ["x", *fields])
     samples = Samples.empty(runs, geometry.checked().capacity, features, device, **fields)
-    return Memory(SampleStore(samples, geometry), geometry, policy, runs, device)
+    return Memory(SampleStore(samples, geometry, space), geometry, policy, runs, device)
 
 
 def gradient_memory(stored, geometry: Geometry, policy: str) -> Memory:

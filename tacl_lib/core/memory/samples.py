@@ -28,7 +28,9 @@ class Samples:
         self._rows = Rows(x.shape[0], x.device)
 
     @classmethod
-    def empty(cls, runs: int, capacity: int, features: int, device: torch.device | str = "cpu", **fields) -> "Samples":
+    def empty(
+        cls, runs: int, capacity: int, features: int, /, device: torch.device | str = "cpu", **fields
+    ) -> "Samples":
         """Room for samples. fields: the shape of one entry by name, e.g. ``logits=(10,)``; numbers are float32."""
         more = {name: torch.zeros(runs, capacity, *shape, device=device) for name, shape in fields.items()}
         x = torch.zeros(runs, capacity, features, device=device)

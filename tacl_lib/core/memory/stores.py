@@ -18,27 +18,37 @@ class Sample(NamedTuple):
 
 
 class SampleStore:
-    """Labelled samples and the means of their clusters, for TA-A-GEM."""
+    """Labelled samples and the means of their clusters, for TA-A-GEM.
 
-    def __init__(self, samples: Samples, geometry: Geometry):
-        self.samples, self.geometry = samples, geometry
-        runs, _, features = samples.x.shape
-        self.means = samples.x.new_zeros(runs, geometry.pools * geometry.clusters, features)  #: μ
+    space: in which distances are measured and means taken: ``"x"``, the samples themselves, or the name of a field.
+    """
+
+    def __init__(self, samples: Samples, geometry: Geometry, space: str = "x"):
+        self.samples, self.geometry, self.space = samples, geometry, space
+        where = self._where
+        runs = where.shape[0]
+        self.means = where.new_zeros(runs, geometry.pools * geometry.clusters, where[0, 0].numel())  #: μ
         self._rows = Rows(runs, samples.x.device)
 
     def distances(self, item: Sample, pool: torch.Tensor, filled: torch.Tensor) -> torch.Tensor:
         """‖z - μ_q‖² to the clusters of the item's pool: ``[R, Q]``."""
         of_pool = self._rows.read(self.means.unflatten(1, (self.geometry.pools, self.geometry.clusters)), pool)
-        return of_pool.sub_(item[0].unsqueeze(1)).square_().sum(2)
+        point = item.x if self.space == "x" else item.fields[self.space].flatten(1)
+        return of_pool.sub_(point.unsqueeze(1)).square_().sum(2)
 
     def put(self, place: torch.Tensor, item: Sample, kept: torch.Tensor | None, filled: torch.Tensor) -> None:
         """Store a sample at ``place [R]`` and recompute the mean of its cluster."""
         rows, size = self._rows, self.geometry.size
         self.samples.put(place, kept, x=item.x, y=item.y, **item.fields)
         cluster = torch.div(place, size, rounding_mode="floor")
-        members = rows.read(self.samples.x.unflatten(1, (-1, size)), cluster)  # empty places hold zeros
+        members = rows.read(self._where.unflatten(1, (-1, size)), cluster)  # empty places hold zeros
         count = rows.read(filled.unflatten(1, (-1, size)), cluster).sum(1, keepdim=True)
         rows.write(self.means, cluster, members.sum(1) / count)
+
+    @property
+    def _where(self) -> torch.Tensor:
+        """What is clustered of the members: ``[R, capacity, numbers]``."""
+        return self.samples.x if self.space == "x" else self.samples.fields[self.space].flatten(2)
 
     def state(self) -> dict[str, torch.Tensor]:
         return self.samples.state() | {"means": self.means}

@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from tacl_lib.core import metrics
+from tacl_lib.engine.networks import MLP
 from tacl_lib.paper.published import published
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS, mean_and_spread, mixing_spans, task_changes
+from tacl_lib.runs.beyond import PROFILES as BEYOND_PROFILES
+from tacl_lib.runs.beyond import STORED
 from tacl_lib.runs.profiles import METHODS, PROFILES
 from tacl_lib.runs.spec import RunSpec
 from tacl_lib.runs.store import OWN, REFERENCE, Store
@@ -18,6 +21,8 @@ from tacl_lib.training.record import Record
 RESULTS = OWN  #: the user's own runs
 AT_PAPER = "the paper's settings"
 PAPER_LABELS = [style.METHODS[method].label for method in METHODS]  #: the paper's methods, in its order
+BEYOND = BEYOND_PROFILES["beyond"]
+_OF_A_LINE = ("learner_settings", "network_settings", "network")  #: what a line's label tells, and not its group's
 METHOD_OF = {look.label: name for name, look in style.METHODS.items()}
 
 
@@ -114,7 +119,7 @@ def library_of(store: Store | Path | str | None = None) -> tuple[Library, str]:
         store = store if isinstance(store, Store) else Store(store)
         return Library(store), f"runs in the folder {store.folder.name}"
     own = Store(RESULTS)
-    library = Library(own, Store(REFERENCE))
+    library = Library(own, Store(REFERENCE), Store(STORED))
     if any(line.store is own for line in library.lines):
         return library, "your own runs, in the folder results, and the reference runs that came with the project"
     return library, "reference runs that came with the project (you have none of your own yet)"
@@ -151,7 +156,7 @@ def explorer_state(
 def group_of(spec: RunSpec) -> tuple[str, str]:
     """To which group of comparable runs a spec belongs, and in which settings of its learner it differs from it."""
     place = (spec.dataset, spec.split, spec.experiment, spec.learner)
-    for profile in sorted(PROFILES.values(), key=lambda profile: profile.name != "paper"):
+    for profile in sorted([*PROFILES.values(), BEYOND], key=lambda profile: profile.name != "paper"):
         usual = profile.spec(*place)
         if not _differences(spec, usual):
             name = f"REDUCED ({profile.reduction})" if profile.reduction else AT_PAPER
@@ -239,9 +244,10 @@ def _paper_order(line: Line) -> tuple:
 
 def _differences(spec: RunSpec, usual: RunSpec, learner: bool = False) -> dict[str, object]:
     own, other = spec.full(), usual.full()
-    if learner:
-        own, other = own["learner_settings"], other["learner_settings"]
-    return {name: own[name] for name in own if name != "learner_settings" and own[name] != other.get(name)}
+    if learner:  # and the network, so that those of one group are lines beside each other
+        network = {"network": spec.network} | spec.network_settings if spec.network != MLP else {}
+        own, other = network | own["learner_settings"], other["learner_settings"]
+    return {name: own[name] for name in own if (learner or name not in _OF_A_LINE) and own[name] != other.get(name)}
 
 
 def _in_words(differences: Mapping[str, object]) -> str:
@@ -249,8 +255,9 @@ def _in_words(differences: Mapping[str, object]) -> str:
 
 
 def _flat(settings: dict) -> dict[str, str]:
-    own = settings.pop("learner_settings")
-    return {name: str(value) for name, value in {**settings, **own}.items()}
+    own, network = settings.pop("learner_settings"), settings.pop("network_settings", {})
+    of_network = {f"network {name}": value for name, value in network.items()}
+    return {name: str(value) for name, value in {**settings, **of_network, **own}.items()}
 
 
 def _circumstances(line: Drawn, info: dict) -> dict[str, str]:
