@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from tacl_lib.core.randomness import generator
+from tacl_lib.engine.compiled import affine, product_transposed
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.errors import TaclError, unknown_name
 
@@ -88,7 +89,7 @@ class Layers:
     def forward(self, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor]:
         """What goes into each layer, and the logits f(x; w): ``[R, n, features]`` to ``[R, n, classes]``."""
         self._check_samples(x)
-        inputs, logits = self.after_first_layer(torch.baddbmm(self.biases[0], x, self.weights[0]))
+        inputs, logits = self.after_first_layer(affine(self.biases[0], x, self.weights[0]))
         return [x, *inputs], logits
 
     def after_first_layer(self, out: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor]:
@@ -96,7 +97,7 @@ class Layers:
         inputs = []
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             inputs.append(out.relu_())
-            out = torch.baddbmm(bias, inputs[-1], weight)
+            out = affine(bias, inputs[-1], weight)
         return inputs, out
 
     def check_batch(self, x: torch.Tensor, y: torch.Tensor) -> None:
@@ -117,7 +118,7 @@ class Layers:
         """Derivatives by every layer's output, from those by the logits, ``delta [R, n, classes]``."""
         deltas = [delta]
         for layer in range(len(self.weights) - 1, 0, -1):
-            back = torch.bmm(deltas[0], self.weights[layer].mT)
+            back = product_transposed(deltas[0], self.weights[layer])
             # The sign is 1 where a unit was on, else 0; "> 0" would give booleans, five times as slow to multiply by.
             deltas.insert(0, back.mul_(inputs[layer].sign()))
         return deltas
@@ -185,9 +186,11 @@ def _labels_checked(y: torch.Tensor, logits: torch.Tensor) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise TaclError(
-            f"labels must be int64 in 0 to {logits.shape[2] - 1}; these are {y.dtype} in {y.min()} to {y.max()}."
-        ) from error
+        raise wrong_labels(y, logits.shape[2]) from error
+
+
+def wrong_labels(y: torch.Tensor, classes: int) -> TaclError:
+    return TaclError(f"labels must be int64 in 0 to {classes - 1}; these are {y.dtype} in {y.min()} to {y.max()}.")
 
 
 def _first_weights(seed: int, layer: int, width_in: int, width_out: int, initialisation: str):

@@ -34,7 +34,7 @@ PACKAGES = {
     "anywidget": "brings such charts into the notebook",
 }
 #: What make lab and make reproduce need besides.
-TOOLS = ("torchvision", "scipy", "numba", "pooch", "filelock", "distributed", "tqdm", "ipykernel", "jupyterlab")
+TOOLS = ("torchvision", "scipy", "pooch", "filelock", "distributed", "tqdm", "ipykernel", "jupyterlab")
 TOOLS += ("nbformat", "papermill", "jinja2", "cryptography", "psutil")
 #: The halves of widgets that live in the browser: JupyterLab takes them from folders of these names.
 BROWSER_PARTS = {"@jupyter-widgets/jupyterlab-manager": "sliders and buttons", "anywidget": "interactive charts"}

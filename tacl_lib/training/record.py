@@ -199,7 +199,7 @@ def circumstances(device: object, **more: object) -> dict:
     """When, with which versions and commit and on what machine a result was made, to be stored with it."""
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {name: version(name) for name in ("torch", "numpy", "numba", "pandas", "pyarrow")}
+        "versions": {name: version(name) for name in ("torch", "numpy", "pandas", "pyarrow")}
         | {"python": platform.python_version(), "tacl": __version__},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         # What may change the last bits: see the table in the README.

@@ -147,7 +147,7 @@ def test_pages_figures_and_the_readme_are_written_as_far_as_there_are_runs(store
     text = (figures / "disjoint_mnist.alt.txt").read_text(encoding="utf-8")
     assert "3 line charts" in text  # of the one split that was run
     page = (figures / "README.md").read_text(encoding="utf-8")
-    assert "No runs yet for: Fashion-MNIST, disjoint tasks, " in page
+    assert "No runs yet for: Fashion-MNIST, disjoint tasks; " in page
     assert "SVHN, continuous change" in page
     first = (tmp_path / "pages" / "README.md").read_text(encoding="utf-8")
     assert "Not run yet: MNIST disjoint (permutation, rotation); MNIST continuous" in first
