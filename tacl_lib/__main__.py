@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.errors import TaclError, terminate_as_interrupt, unknown_name
 
 
 class Command(NamedTuple):
@@ -51,10 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"tacl: {unknown_name('command', name, COMMANDS)}")
     command = COMMANDS[name]
     # Imported here: most commands need few rooms.
+    terminate_as_interrupt()
     try:
         code = import_module(command.module).main([*command.before, *given])
     except TaclError as error:
         sys.exit(f"{name}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"{name}: stopped.")
     if code:
         sys.exit(code)
 

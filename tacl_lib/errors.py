@@ -1,4 +1,7 @@
-"""The one exception that the kit raises on purpose."""
+"""The one exception that the kit raises on purpose, and how a command that is told to stop ends."""
+
+import signal
+import threading
 
 
 class TaclError(Exception):
@@ -18,3 +21,9 @@ def refuse_second(known: dict, kind: str, name: str, value: object) -> None:
 
     if name in known and place(known[name]) != place(value):
         raise TaclError(f"the {kind} {name!r} is registered already; choose another name.")
+
+
+def terminate_as_interrupt() -> None:
+    """SIGTERM, of a batch system or a service, ends a command as Ctrl-C does."""
+    if threading.current_thread() is threading.main_thread():  # elsewhere Python forbids it
+        signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -17,7 +17,7 @@ from tacl_lib.files import write_whole
 from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, by_method
 from tacl_lib.paper.calibration import FORMER_TA_AGEM
 from tacl_lib.paper.differences import chance_line, differing_table
-from tacl_lib.paper.markdown import markdown_table, replaced_block
+from tacl_lib.paper.markdown import markdown_table, replaced_block, without_tags
 from tacl_lib.paper.open_settings import chosen, chosen_settings
 from tacl_lib.paper.paper_runs import FAILS, Evidence
 from tacl_lib.paper.readings import PAPER, others, reversed_claims, tried, untouched_line
@@ -108,7 +108,7 @@ def _claims(evidence: Evidence) -> dict:
 def _numbers(evidence: Evidence) -> dict:
     agreeing = by_method(evidence.cells)
     agreeing["method"] = agreeing["method"].map(METHODS)
-    notes = evidence.store.notes(evidence.jobs)
+    notes = _notes(evidence)
     columns = [
         (
             f"{style.DATASETS[dataset]}, {split} split, {experiment}",
@@ -143,21 +143,26 @@ def _provenance(evidence: Evidence) -> dict:
     made: Counter[tuple] = Counter()
     days: dict[tuple, set[str]] = {}
     for _, _, info in evidence.store.descriptions():
-        versions = info.get("versions", {})
-        key = (info["machine"], info["device"], versions.get("torch", "–"), versions.get("numpy", "–"), info["commit"])
+        facts = info.get("versions", {}) | info
+        key = tuple(facts.get(name) or "–" for name in ("machine", "device", "torch", "numpy", "commit"))
         made[key] += 1
         days.setdefault(key, set()).add(info.get("finished", "no date")[:10])
     heads = ["machine", "device", "torch", "numpy", "commit", "runs", "made"]
     rows = [[*key, count, ", ".join(sorted(days[key]))] for key, count in sorted(made.items())]
     speed = engine_speed.stored()
-    notes = evidence.store.notes(evidence.jobs).items()
+    notes = _notes(evidence)
     return {
         "runs": sum(made.values()),
         "machines": markdown_table(heads, rows),
-        "notes": [(style.DATASETS[dataset], note) for dataset, note in notes],
+        "notes": [(style.DATASETS[dataset], note) for dataset, note in notes.items()],
         "speed": engine_speed.table(speed) if speed else "",
         "speed_caption": engine_speed.caption(speed) if speed else "",
     }
+
+
+def _notes(evidence: Evidence) -> dict[str, str]:
+    """What runs say of data that is not the published set."""
+    return {dataset: without_tags(note) for dataset, note in evidence.store.notes(evidence.jobs).items()}
 
 
 def _replication(words: dict) -> dict:

@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
@@ -162,10 +163,33 @@ _NAMED: set[Path] = set()  # foreign files that were reported already
 METRICS = tuple(names.METRICS)
 
 
+#: What the circumstances of a stored run are, as far as it tells them; tables, report and widgets rely on it.
+_KINDS = {"spec": dict, "data": dict, "versions": dict, "wall_seconds_of_stack": float}
+_KINDS |= dict.fromkeys(("finished", "machine", "cpu", "instructions", "blas", "noise", "device", "commit"), str)
+
+
+def check_info(path: Path, info: dict) -> None:
+    """Raise a DamagedFile unless the circumstances of a stored run are of the types that they are written with."""
+    odd = [name for name, kind in _KINDS.items() if name in info and not isinstance(info[name], kind)]
+    for part in ("versions", "data") if not odd else ():
+        odd += [name for name, text in info.get(part, {}).items() if not isinstance(text, str | None)]
+    if not odd and not _is_moment(info.get("finished")):
+        odd.append("finished")
+    if odd:
+        raise DamagedFile(path, f"its entry {odd[0]!r} is not one that a run writes")
+
+
+def _is_moment(text: str | None) -> bool:
+    """Whether a text says a time in some zone; the oldest runs say none."""
+    try:
+        return text is None or datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
 def _note(info: dict) -> str:
     """The note of a run on its data, where they are not the published set."""
-    data = info.get("data")
-    return str(data.get("note") or "") if isinstance(data, dict) else ""
+    return info.get("data", {}).get("note") or ""
 
 
 def _read(path: Path, reader: Callable = read_record):
@@ -173,7 +197,9 @@ def _read(path: Path, reader: Callable = read_record):
     if not path.exists():
         return None
     try:
-        return reader(path)
+        found = reader(path)
+        check_info(path, found.info if isinstance(found, Record) else found[1])
+        return found
     except DamagedFile as error:
         _set_aside(path, error)
         return None

@@ -105,13 +105,15 @@ def _copied(state: object) -> object:
     return [_copied(value) for value in state] if isinstance(state, list) else state
 
 
-def _of_one_kind(one: object, other: object) -> bool:
-    """Whether two states hold values of the same types wherever both hold any. Sizes may differ: they may grow."""
-    if one is None or other is None:
+def _of_one_kind(given: object, own: object) -> bool:
+    """Whether a saved state has the types of our own wherever ours holds any. Sizes may differ: they may grow."""
+    if own is None:
         return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        return all(_of_one_kind(value, other[name]) for name, value in one.items() if name in other)
-    return type(one) is type(other)
+    if isinstance(given, dict) and isinstance(own, dict):
+        return all(_of_one_kind(value, own[name]) for name, value in given.items() if name in own)
+    if isinstance(given, torch.Tensor) and isinstance(own, torch.Tensor):  # else it would be converted or broadcast
+        return (given.dtype, given.dim()) == (own.dtype, own.dim())
+    return type(given) is type(own)
 
 
 class _Training:
@@ -288,6 +290,9 @@ class _Training:
             given = state[name]
             if not isinstance(given, torch.Tensor) or (given.shape, given.dtype) != (own[name].shape, own[name].dtype):
                 raise TaclError(f"its {name} do not fit")
+        for name, (lowest, highest) in self._ranges().items():
+            if ((state[name] < lowest) | (state[name] > highest)).any():  # NaN, where there is nothing yet, is neither
+                raise TaclError(f"its {name} do not lie between {lowest} and {highest}")
         epochs, (epoch, step) = self.stream.epochs, (state["epoch"], state["step"])
         steps = epochs[epoch].steps if type(epoch) is int and 0 <= epoch < len(epochs) else 0
         if not (type(epoch) is int and 0 <= epoch <= len(epochs) and type(step) is int and 0 <= step <= steps):
@@ -299,6 +304,12 @@ class _Training:
         kept, own_kept = state["learner"], own["learner"]
         if kept.keys() != own_kept.keys() or not _of_one_kind(kept, own_kept):
             raise TaclError("what its learner keeps is something else")
+
+    def _ranges(self) -> dict[str, tuple[int, float]]:
+        """The smallest and the largest value of what is counted or measured."""
+        steps = self.stream.steps
+        ranges = {"accuracy": (0, 1), "memory": (0, math.inf), "diverged_at": (-1, steps - 1)}
+        return ranges | {"projected": (0, steps), "projected_steps": (0, steps)}
 
     def fingerprint(self, info: dict) -> str:
         """Names the training that a checkpoint belongs to."""
