@@ -109,8 +109,8 @@ class Layers:
         deltas = [delta]
         for layer in range(len(self.weights) - 1, 0, -1):
             back = product_transposed(deltas[0], self.weights[layer])
-            # The sign is 1 where a unit was on, else 0; "> 0" would give booleans, five times as slow to multiply by.
-            deltas.insert(0, back.mul_(inputs[layer].sign()))
+            # Zero where a unit was off, in one sweep: a mask and a product take several times as long.
+            deltas.insert(0, torch.ops.aten.threshold_backward(back, inputs[layer], 0))
         return deltas
 
     def loss_gradient(
