@@ -252,5 +252,5 @@ class GradientPool:
             if layer:
                 back = product_transposed(deltas[0], layers.weights[layer])
                 add_product(back, along[0].float() * owed, self.members.inputs[layer])
-                deltas.insert(0, back.mul_(inputs[layer].sign()))
+                deltas.insert(0, torch.ops.aten.threshold_backward(back, inputs[layer], 0))
         return deltas, along

@@ -156,7 +156,9 @@ class PooledPair:
 
     def product(self) -> torch.Tensor:
         higher = Gradient(self.batch.inputs[1:], self.batch.deltas[1:])
-        return (torch.bmm(self.batch.deltas[0], self.of_pool.mT) * self.along).sum((1, 2)) + higher.dot(self.others)
+        return (product_transposed(self.batch.deltas[0], self.of_pool) * self.along).sum((1, 2)) + higher.dot(
+            self.others
+        )
 
     def square(self, where: torch.Tensor | None) -> torch.Tensor:
         runs, of_pool, change, parts = self._form(where)

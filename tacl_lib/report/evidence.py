@@ -12,6 +12,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from tacl_lib import places
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, by_method
@@ -27,9 +28,9 @@ from tacl_lib.report.figures import alt_of, heat_map, save, scatter, style
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.report.rendering import render
 from tacl_lib.report.summary import SHOWN, in_words, overview
-from tacl_lib.runs.store import REFERENCE, ROOT, Store
+from tacl_lib.runs.store import REFERENCE, Store
 
-FIGURES = ROOT / "figures" / "paper"
+FIGURES = places.FIGURES / "paper"
 LARGEST = 8_000_000  #: bytes of all figures together: they are part of the project
 
 
@@ -75,7 +76,8 @@ def short(evidence: Evidence) -> str:
 def write(evidence: Evidence, folder: Path, figures: Path, readme: Path) -> list[Path]:
     """Write pages, figures and the README's block; all texts are made before the first is written."""
     texts = {folder / name: text for name, text in pages(evidence).items()}
-    texts[readme] = replaced_block(readme.read_text(encoding="utf-8"), "evidence", short(evidence))
+    if readme.exists():  # where the kit was installed there is none to bring up to date
+        texts[readme] = replaced_block(readme.read_text(encoding="utf-8"), "evidence", short(evidence))
     drawn, titles, waiting = figures_of(evidence)
     texts[figures / "README.md"] = gallery_page(drawn, titles, waiting)
     files = [path for name, figure in drawn.items() for path in save(figure, figures, name, small=True)]
@@ -186,8 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         evidence = Evidence(Store(REFERENCE))
         if options.write:
-            for path in write(evidence, REFERENCE, FIGURES, ROOT / "README.md"):
-                print(path.relative_to(ROOT))
+            readme = places.HOME / "README.md" if places.HOME == places.PROJECT else places.BUILD / "no-readme.md"
+            for path in write(evidence, places.RESULTS / "reference", FIGURES, readme):
+                print(path.relative_to(places.HOME))
         else:
             print(pages(evidence)["README.md"])
     except TaclError as error:

@@ -25,6 +25,7 @@ from pathlib import Path
 import psutil
 from tqdm.auto import tqdm
 
+from tacl_lib import places
 from tacl_lib.core.tasks import checked_seeds
 from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError, terminate_as_interrupt, unknown_name
@@ -37,7 +38,7 @@ from tacl_lib.runs.forecast import forecast
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_dataset
 from tacl_lib.runs.profiles import METHODS, PROFILES, Profile, profile_named
 from tacl_lib.runs.status import states_of, status_table
-from tacl_lib.runs.store import OWN, REFERENCE, ROOT, Store
+from tacl_lib.runs.store import OWN, REFERENCE, Store
 from tacl_lib.runs.together import Together
 
 #: Notebooks executed at once: while one draws its figures, another one keeps the workers busy.
@@ -71,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", nargs="*", type=int, help="default: those of the profile")
     parser.add_argument("--cluster", help="address of a Dask scheduler; default: this machine")
     parser.add_argument("--results", type=Path, default=OWN, help="the store; default: results")
-    parser.add_argument("--build", type=Path, default=ROOT / "build", help="where output goes; default: build")
-    parser.add_argument("--figures", type=Path, default=ROOT / "figures", help="where figures go; default: figures")
+    parser.add_argument("--build", type=Path, default=places.BUILD, help="where output goes; default: build")
+    parser.add_argument("--figures", type=Path, default=places.FIGURES, help="where figures go; default: figures")
     parser.add_argument("--status", action="store_true", help="only show which runs are done, running and missing")
     options = parser.parse_args(arguments)
     try:
@@ -94,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         plan = make_plan(profile, names, *chosen)
         complete = os.path.isdir(options.results) and not any(Store(options.results).missing(*job) for job in plan.jobs)
         writable(*[] if complete else [options.results], options.build, options.figures)
+        os.environ.setdefault("TACL_HOME", str(places.HOME))  # kernels and workers start in other folders
         build, figures = (folder.absolute() / profile.name for folder in (options.build, options.figures))
         reproduce(plan, options.results.absolute(), build, figures, options.cluster)
     except TaclError as error:
@@ -212,13 +214,13 @@ def _execute(name: str, copy: Path, parameters: dict) -> None:
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
         papermill.execute_notebook(
-            ROOT / "notebooks" / f"{name}.ipynb",
+            places.NOTEBOOKS / f"{name}.ipynb",
             copy,
             parameters,
             kernel_name="python3",
             progress_bar=False,
             store_widget_state=False,
-            cwd=ROOT / "notebooks",
+            cwd=copy.parent,
             extra_arguments=["--IPKernelApp.log_level=ERROR"],  # no notes on how the kernel is connected
         )
     except papermill.PapermillExecutionError as error:

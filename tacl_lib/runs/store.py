@@ -8,23 +8,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from tacl_lib import names
+from tacl_lib import names, places
 from tacl_lib.core.metrics import summary
 from tacl_lib.data.dataset import ANOTHER_SET
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec, spec_from
 from tacl_lib.training.record import DamagedFile, Record, read_about, read_record
 
-ROOT = Path(__file__).parents[2]
-OWN = ROOT / "results"  #: where the user's runs go
-REFERENCE = OWN / "reference"  #: runs at the paper's settings that are part of the project
+OWN, REFERENCE = places.RESULTS, places.REFERENCE  #: where the user's runs go, and those that came with the project
 
 
 class Store:
     """A folder of records. A file that is there is a finished run: it was written whole and renamed."""
 
     def __init__(self, folder: Path | str):
+        if not isinstance(folder, (str, Path)):
+            raise TaclError(f"a store is a folder, such as Store('results'), not {folder!r}.")
         self.folder = Path(folder)
+        if self.folder.is_file():
+            raise TaclError(f"{self.folder} is a file; a store is a folder of records.")
 
     def __bool__(self) -> bool:
         """Whether it holds any run."""
@@ -217,6 +219,10 @@ def _spec_of(path: Path, info: dict | None) -> RunSpec | None:
 
 
 def _set_aside(path: Path, error: DamagedFile) -> None:
+    if places.INSTALLED and path.is_relative_to(places.PROJECT):  # a package's folder is its installer's
+        again = "pip install --force-reinstall --no-deps tacl-lib"
+        warnings.warn(f"{error} It is left out; to get a whole copy: {again}", stacklevel=5)
+        return
     try:
         path.replace(path.with_suffix(".damaged"))
         warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=5)

@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacl_lib.errors import TaclError
+from tacl_lib.places import command
 
 OLDEST = (3, 11)  #: Python, as in pyproject.toml
-REPAIR = "Close JupyterLab, type “make repair” in the folder of the kit, then “make lab”."
+REPAIR = command(
+    "Close JupyterLab, type “make repair” in the folder of the kit, then “make lab”.",
+    "Close JupyterLab, type “pip install --force-reinstall tacl-lib”, then “tacl lab”.",
+)
 
 #: What every lesson needs, by the name under which Python imports it.
 PACKAGES = {

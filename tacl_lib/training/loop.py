@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from tqdm.auto import tqdm
 
-from tacl_lib.core.learners import Learner, TaskAwareLearner
+from tacl_lib.core.learners import Learner, Step, TaskAwareLearner
 from tacl_lib.core.randomness import generator, stacked
 from tacl_lib.core.streams import Epoch, Stream
 from tacl_lib.errors import TaclError, unknown_name
@@ -42,6 +42,9 @@ def train(
     info: anything that the records should carry, e.g. the settings.
     deliver: is given the records before the checkpoint is removed, so that neither is ever lost.
     """
+    if not isinstance(learner, Learner) or not isinstance(stream, Stream):
+        given = f"{type(learner).__name__} and {type(stream).__name__}"
+        raise TaclError(f"train takes a learner and a stream, as in train(learner, Stream(tasks)), not {given}.")
     if test_on not in TESTS:
         raise unknown_name("test_on", test_on, TESTS)
     if isinstance(learner, TaskAwareLearner) and stream.experiment != "disjoint":
@@ -103,6 +106,11 @@ def _copied(state: object) -> object:
     if isinstance(state, dict):
         return {name: _copied(value) for name, value in state.items()}
     return [_copied(value) for value in state] if isinstance(state, list) else state
+
+
+def _shortened(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _of_one_kind(given: object, own: object) -> bool:
@@ -173,7 +181,13 @@ class _Training:
 
     def _one_step(self, epoch: Epoch, batch) -> None:
         said = self.learner.step(batch.x, batch.y)
-        self.losses[:, self.step] = said.loss
+        loss = said.loss if isinstance(said, Step) else None
+        if not isinstance(loss, torch.Tensor) or loss.shape != self.projected.shape:
+            raise TaclError(
+                f"step of {self.learner.name} must return a Step whose loss is a tensor with one number for each run, "
+                f"as in Step(losses.sum(1)), not {_shortened(said)}."
+            )
+        self.losses[:, self.step] = loss
         if said.projected is not None:
             self.projected += said.projected
         if said.stored is not None:

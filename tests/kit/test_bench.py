@@ -8,7 +8,7 @@ import pytest
 import torch
 from bench import measure, operations, report, rows, stored, versions
 from bench.__main__ import main
-from bench.contenders import PlainBgd, PlainSgd, set_parameters
+from bench.contenders import PlainBgd, PlainSgd, RunByRun, perceptron, set_parameters
 
 from tacl_lib.core.learners import make_learner
 from tacl_lib.engine.mlp import Mlp
@@ -102,6 +102,21 @@ def test_the_dense_projection_makes_the_steps_of_the_pool(replace):
         if replace:
             learner.stored.put(torch.tensor([number]), learner.stored.candidate(x[:, :1], y[:, :1]))
     torch.testing.assert_close(parameters(plain.model), learner.network.vector(0), rtol=1e-4, atol=1e-5)
+
+
+def test_runs_one_by_one_are_the_stacked_ones():
+    from tacl_lib.engine.module_network import ModuleNetwork
+
+    stacked = ModuleNetwork((3, 4), lambda: perceptron(SIZES), (), SIZES[-1], features=SIZES[0])
+    learner, alone = make_learner("sgd", stacked, rate=0.1), RunByRun(lambda: perceptron(SIZES), 2, rate=0.1)
+    for run, model in enumerate(alone.models):
+        model.load_state_dict(stacked.parameters(run))
+    for x, y in rows.made_batches(runs=2, batch=5, count=8, features=SIZES[0]):
+        learner.step(x, y)
+        alone.step(x, y)
+    for run, model in enumerate(alone.models):
+        found = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+        torch.testing.assert_close(found, stacked.vector(run), rtol=1e-4, atol=1e-5)
 
 
 def test_the_table_shows_ratios_first_and_says_whether_they_meet_the_bar(bench):

@@ -28,7 +28,7 @@ def test_alone_it_lists_its_commands(capsys):
 
 
 def test_an_unknown_command_lists_the_known_ones():
-    with pytest.raises(SystemExit, match=r"tacl: unknown command 'rnu'; choose one of: run, .*\.$"):
+    with pytest.raises(SystemExit, match=r"tacl: unknown command 'rnu'; choose one of: new, .*run, .*\.$"):
         tacl.main(["rnu"])
 
 

@@ -40,6 +40,7 @@ myst_dmath_double_inline = True
 autodoc_default_options = {"members": True, "show-inheritance": True, "member-order": "bysource"}
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
+autodoc_mock_imports = ["avalanche"]  # of an extra; the pages need its names only
 default_role = "code"
 toc_object_entries = False  # thousands of names would stand beside every page
 html_domain_indices = False

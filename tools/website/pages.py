@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 TEXTS = (
     "README.md",
     "CONTRIBUTING.md",
+    "LIBRARY.md",
     "CHANGELOG.md",
     "coursework/README.md",
     "figures/paper/README.md",
