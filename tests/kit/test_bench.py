@@ -18,6 +18,7 @@ from tacl_lib.report import engine_speed
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (12, 8, 7, 10)
+START, END = "<!-- bench -->", "<!-- /bench -->"  # as they stand in the README
 
 
 @pytest.fixture
@@ -140,11 +141,11 @@ def test_a_bar_may_hold_for_one_number_of_threads_only(bench):
 
 def test_the_readme_gets_the_block_between_its_markers_and_nowhere_else(bench, tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{report.START}\nold\n{report.END}\nafter\n")
+    readme.write_text(f"before\n{START}\nold\n{END}\nafter\n")
     for _ in range(2):  # the second time changes nothing
         report.write_readme(readme, bench)
         block = report.readme_block(bench)
-        assert readme.read_text() == f"before\n{report.START}\n{block}\n{report.END}\nafter\n"
+        assert readme.read_text() == f"before\n{START}\n{block}\n{END}\nafter\n"
     assert "| SGD | plain PyTorch | 3.10× | 2.00× | at least 2.5× |" in block
     assert block.endswith("Not met here: SGD with 2 threads; a batch with 1 and 2 threads.")
     for row in bench["rows"]:
@@ -154,7 +155,7 @@ def test_the_readme_gets_the_block_between_its_markers_and_nowhere_else(bench, t
 
 def test_a_readme_without_markers_is_left_alone(bench, tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"{report.END} the wrong way round {report.START}\n")
+    readme.write_text(f"{END} the wrong way round {START}\n")
     with pytest.raises(TaclError, match="has no markers <!-- bench -->"):
         report.write_readme(readme, bench)
     assert "wrong way" in readme.read_text()
@@ -162,7 +163,7 @@ def test_a_readme_without_markers_is_left_alone(bench, tmp_path):
 
 def test_numbers_of_a_part_do_not_get_into_a_readme(bench, tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"{report.START}\nold\n{report.END}\n")
+    readme.write_text(f"{START}\nold\n{END}\n")
     report.write(tmp_path / "bench.json", bench | {"whole": False})
     with pytest.raises(SystemExit, match="measure all of it"):
         main(["--write-readme", "--readme", str(readme), "--out", str(tmp_path)])
@@ -171,8 +172,8 @@ def test_numbers_of_a_part_do_not_get_into_a_readme(bench, tmp_path):
 
 def test_the_readme_holds_what_was_measured():
     numbers, text = ROOT / "figures" / "bench.json", (ROOT / "README.md").read_text(encoding="utf-8")
-    assert report.START in text
-    held = text.partition(report.START)[2].partition(report.END)[0].strip()
+    assert START in text
+    held = text.partition(START)[2].partition(END)[0].strip()
     assert held == report.readme_block(report.read(numbers))
 
 
