@@ -40,7 +40,7 @@ setup: ## create .venv, install the kit and check it (the others do this by them
 	@echo "All is ready. Next:  make lab  (lessons in JupyterLab)   make reproduce  (the paper)   make  (everything else)"
 
 setup-test:
-	@tools/setup $(VENV) test,browser,instructor
+	@tools/setup $(VENV) test,browser,instructor,site
 
 repair: ## reinstall all packages, where something is broken
 	@tools/setup $(VENV) none repair
