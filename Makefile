@@ -3,6 +3,7 @@
 # PROFILE=smoke|quick|paper, DATASETS="mnist …", METHODS="sgd …", SEEDS="0 1 …", CLUSTER=tcp://…
 # For grade: SUBMISSIONS=folder, TIMEOUT=seconds a cell may take; where you have them TABLE=csv of the platform,
 # COLUMN="Set 1" (Canvas), HINTS_TAKEN=csv, VARIANTS=folder. For release: HINTS=shown|costed|held, CLASS=file.
+# PLUGIN=my_methods.py: a file that registers learners, policies or datasets of your own.
 # For tests: JOBS=processes.
 
 PYTHON ?= python3
@@ -16,6 +17,9 @@ N ?= 3
 CHOICE = --profile $(PROFILE) $(if $(DATASETS),--datasets $(DATASETS)) $(if $(METHODS),--methods $(METHODS)) \
 	$(if $(SEEDS),--seeds $(SEEDS)) $(if $(CLUSTER),--cluster $(CLUSTER))
 export PYTHON
+ifdef PLUGIN
+export TACL_PLUGINS := $(PLUGIN)
+endif
 
 # In the environment; no step is echoed, so that a failing one speaks for itself.
 MODULE = @$(VENV)/bin/python -m
@@ -23,7 +27,7 @@ TACL = $(MODULE) tacl_lib
 .DEFAULT_GOAL := help
 SUITES = test test-fast test-slow
 .PHONY: help ready setup setup-test repair lab fresh data reproduce figure evidence verify status lessons coursework \
-	slides release grade $(SUITES) lint bench fuzz torture pictures clean distclean
+	slides release grade site archive $(SUITES) lint bench peers fuzz torture pictures clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +40,7 @@ setup: ## create .venv, install the kit and check it (the others do this by them
 	@echo "All is ready. Next:  make lab  (lessons in JupyterLab)   make reproduce  (the paper)   make  (everything else)"
 
 setup-test:
-	@tools/setup $(VENV) test,browser,instructor
+	@tools/setup $(VENV) test,browser,instructor,site
 
 repair: ## reinstall all packages, where something is broken
 	@tools/setup $(VENV) none repair
@@ -76,6 +80,13 @@ slides: ## make slides of the plans in notebooks/teaching, one file each, in bui
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
 	$(TACL) coursework generate
 
+site: ## make the site, in build/site: lessons with outputs, figures, evidence, reference; any static host can serve it
+	@tools/setup $(VENV) site
+	@PYTHONPATH=tools $(VENV)/bin/python -m website $(if $(filter command line,$(origin PROFILE)),--profile $(PROFILE))
+
+archive: ## pack the present commit for a release: all files, their checksums, and an RO-Crate that describes them
+	@$(PYTHON) tools/archive.py
+
 release: ready ## write what students get, without solutions (HINTS=shown|costed|held; CLASS=names: a variant each)
 	$(TACL) coursework release --hints $(HINTS) \
 		$(if $(CLASS),--class-list "$(CLASS)") $(if $(VARIANTS),--variants "$(VARIANTS)")
@@ -107,6 +118,9 @@ lint: setup-test ## check style and that notebooks hold no output
 
 bench: setup-test ## measure speed, as ratios in one run; numbers for the README
 	@PYTHONPATH=tools $(VENV)/bin/python -m bench
+
+peers: setup-test ## compare with Avalanche's A-GEM, and OGD and BGD with float64 (installs Avalanche once, apart)
+	$(MODULE) pytest -q -s tests/engine/test_peers.py
 
 fuzz: setup-test ## try wrong input of every kind, thousands of cases (CASES=2000 for each test)
 	@TACL_TEST_FUZZ=$(or $(CASES),2000) $(VENV)/bin/python -m pytest -q tests/runs/test_fuzz.py

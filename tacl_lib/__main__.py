@@ -3,7 +3,7 @@
     tacl run --dataset mnist --split rotation --learner ta_agem
     tacl reproduce --profile paper
 
-``python -m tacl_lib`` is the same.
+``python -m tacl_lib`` is the same. Each takes ``--plugin``: see `tacl_lib.plugins`.
 """
 
 import sys
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib import plugins
+from tacl_lib.errors import TaclError, terminate_as_interrupt, unknown_name
 
 
 class Command(NamedTuple):
@@ -23,6 +24,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "new": Command("tacl_lib.teaching.new_folder", "make a folder of your own, with notebooks and coursework"),
     "run": Command("tacl_lib.runs.command", "train one learner on one stream of tasks"),
     "data": Command("tacl_lib.data.__main__", "fetch every dataset that is available, and show where it came from"),
     "reproduce": Command("tacl_lib.report.reproduce", "run experiments, and make their tables, figures and report"),
@@ -37,12 +39,20 @@ COMMANDS = {
     "fresh": Command("tacl_lib.teaching.my_notebooks", "get a fresh copy of a notebook", ("--fresh",)),
     "lessons": Command("tacl_lib.teaching.lessons.__main__", "make the notebooks of the lessons from their sources"),
     "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
+    "release": Command(
+        "tacl_lib.teaching.coursework.__main__", "write what students get, without solutions", ("release",)
+    ),
+    "slides": Command("tacl_lib.teaching.lessons.slides", "make slides of the meetings of a course"),
     "grade": Command("tacl_lib.teaching.coursework.__main__", "grade what students handed in", ("grade",)),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        own, given = _plugins(sys.argv[1:] if arguments is None else arguments)
+        plugins.add(own)
+    except TaclError as error:
+        sys.exit(f"tacl: {error}")
     if not given or given[0] in ("-h", "--help"):
         print(_usage())
         return
@@ -51,17 +61,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"tacl: {unknown_name('command', name, COMMANDS)}")
     command = COMMANDS[name]
     # Imported here: most commands need few rooms.
+    terminate_as_interrupt()
     try:
         code = import_module(command.module).main([*command.before, *given])
     except TaclError as error:
         sys.exit(f"{name}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"{name}: stopped.")
     if code:
         sys.exit(code)
 
 
+def _plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The plugins that are named, wherever --plugin stands, and all other arguments."""
+    own, others = [], list(arguments)
+    while found := [n for n, word in enumerate(others) if word == "--plugin" or word.startswith("--plugin=")]:
+        _, equals, name = others.pop(found[0]).partition("=")
+        if not equals:
+            name = others.pop(found[0]) if found[0] < len(others) else ""
+        if not name:
+            raise TaclError("--plugin takes a file or a module, e.g. --plugin my_methods.py.")
+        own.append(name)
+    return own, others
+
+
 def _usage() -> str:
     lines = [f"  {name:12}{command.help}" for name, command in COMMANDS.items()]
-    return "\n".join(["usage: tacl COMMAND [OPTIONS]; tacl COMMAND --help says more.", "", *lines])
+    more = "With --plugin my_methods.py a command knows what that file registers: learners, policies, datasets."
+    return "\n".join(["usage: tacl COMMAND [OPTIONS]; tacl COMMAND --help says more.", "", *lines, "", more])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""The README's screenshots:  make pictures  (needs Chromium and playwright), or  make pictures NAME=overview
+"""The README's screenshots:  make pictures  (needs Chromium and playwright)
 
-Lessons are run from top to bottom in a real JupyterLab; a screenshot shows the output of one cell. The overview is
-drawn from the reference runs, without a browser.
+Lessons are run from top to bottom in a real JupyterLab; a screenshot shows the output of one cell.
 """
 
 import io
@@ -20,13 +19,7 @@ from browser.conftest import FLAGS, chromium  # noqa: E402
 from browser.lab import Lab, running_jupyterlab  # noqa: E402
 from browser.notebook import Notebook  # noqa: E402
 
-from tacl_lib.report.figures import overview_figure, save  # noqa: E402
-from tacl_lib.report.figures.picture import Picture  # noqa: E402
-from tacl_lib.runs.profiles import PROFILES  # noqa: E402
-from tacl_lib.runs.store import REFERENCE, Store  # noqa: E402
-
 FIGURES = ROOT / "figures"
-OVERVIEW = ("sgd", "ta_ogd", "ta_agem", "agem")  #: the methods that tell the story
 #: lesson → a line of the cell to show, and whether with its code
 CELLS = {
     "00_start_here": ("player = widgets.memory_player()", False),
@@ -40,14 +33,6 @@ CELLS = {
 PLAYER = "from tacl_lib.teaching import widgets\n\nwidgets.memory_player()"
 FRAMES, PACE, LAST = 60, 220, 3000  #: of the animation: how many, and milliseconds that each and the last is seen
 ACROSS = 880  #: pixels
-
-
-def overview() -> Picture:
-    """The finding at a glance, from the reference runs."""
-    store = Store(REFERENCE)
-    specs = {method: PROFILES["paper"].spec("fashion_mnist", "class", "disjoint", method) for method in OVERVIEW}
-    runs = {method: store.records(spec, range(5)) for method, spec in specs.items()}
-    return overview_figure(runs, title="Fashion-MNIST, class split: five tasks, one after the other")
 
 
 def lesson(lab: Lab, name: str) -> None:
@@ -102,19 +87,14 @@ def _frame(notebook: Notebook, step: int) -> Image.Image:
 
 
 def main(names: list[str]) -> None:
-    known = ["overview", "memory", *CELLS]
+    known = ["memory", *CELLS]
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"pictures: unknown name {unknown[0]!r}; choose one of: {', '.join(known)}.")
     names = names or known
-    if "overview" in names:
-        print(*save(overview(), FIGURES, "overview"), flush=True)
-    others = [name for name in names if name != "overview"]
-    if not others:
-        return
     with tempfile.TemporaryDirectory() as folder, running_jupyterlab(Path(folder)) as server, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
         lab = Lab(server, browser)
-        for name in others:
+        for name in names:
             memory(lab) if name == "memory" else lesson(lab, name)
             print(name, flush=True)
         browser.close()

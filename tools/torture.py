@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+import torch
 
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import RunSpec, cluster, run
@@ -93,6 +94,7 @@ def single_runs(tries: int, rng: random.Random) -> list[Row]:
             fine = len(found) == len(job.seeds) and all(map(same, found, wanted[job]))
             rest = [path.name for path in Path(folder).rglob("*") if path.suffix in (".part", ".pt", ".damaged")]
             lost[how] += not fine or bool(rest)
+        _say(f"single runs: {tried.total()} of {tries} hit, {lost.total()} lost")
     return [("a single run", how, tried[how], lost[how]) for how in SIGNALS]
 
 
@@ -119,13 +121,15 @@ def reproductions(tries: int, rng: random.Random) -> list[Row]:
                 process.wait()
             ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             store = Store(f"{folder}/results")
-            fine = ended.returncode == 0 and all(
-                len(store.records(*job)) == 1 and same(store.records(*job)[0], wanted[job][0]) for job in jobs
-            )
-            left = list(Path(folder).glob("results/**/*.pt")) + list(Path(folder).glob("results/**/.*.part"))
-            if not fine or left:
-                print(f"lost after {order}: {ended.stderr[-2000:]} {left}", file=sys.stderr)
+            found = [store.records(*job) for job in jobs]
+            wrong = [
+                str(job) for job, of in zip(jobs, found, strict=True) if len(of) != 1 or not same(*of, *wanted[job])
+            ]
+            wrong += map(str, [*Path(folder).glob("results/**/*.pt"), *Path(folder).glob("results/**/.*.part")])
+            if ended.returncode or wrong:
+                _say(f"lost after {order}: code {ended.returncode}, wrong: {wrong}, said: {ended.stderr[-2000:]}")
                 lost[order[-1]] += 1
+        _say(f"reproductions: {tried.total()} of {tries} hit, {lost.total()} lost")
     return [(f"a reproduction: {who}", how, tried[who, how], lost[who, how]) for who, how in victims if tried[who, how]]
 
 
@@ -171,7 +175,7 @@ def busy_machine(rounds: int, rng: random.Random, jobs: int = 200, workers: int 
                 cluster._cores = lambda: workers
                 execute(todo, folder, progress=False)
             except TaclError as error:
-                print(error, file=sys.stderr)
+                _say(str(error))
             finally:
                 over.set()
                 killer.join()
@@ -181,9 +185,7 @@ def busy_machine(rounds: int, rng: random.Random, jobs: int = 200, workers: int 
             found = [Store(folder).records(*job) for job in todo]
             fine = sum(len(one) == 1 and same(one[0], other) for one, other in zip(found, wanted, strict=True))
         again = len(written) - len({name for name, *_ in written})
-        print(
-            f"round {number + 1}: {fine} of {jobs} stored, {again} twice, {len(killed)} workers killed", file=sys.stderr
-        )
+        _say(f"round {number + 1}: {fine} of {jobs} stored, {again} twice, {len(killed)} workers killed")
         what = f"{jobs} jobs, {workers} workers, {len(killed)} killed, round {number + 1}"
         rows.append((what, "KILL", jobs, jobs - fine + again))
     return rows
@@ -234,6 +236,7 @@ def bits(tries: int, rng: random.Random) -> list[Row]:
                 warnings.simplefilter("always")
                 (found, *_) = run(*job, progress=False, checkpoint=saved)
             lost["checkpoint"] += not same(found, wanted) or not said
+        _say(f"bits: {tries} of a checkpoint and {tries} of a result file flipped, {lost.total()} lost")
     return [(f"a {what}", "one flipped bit", tries, lost[what]) for what in ("checkpoint", "result file")]
 
 
@@ -246,6 +249,11 @@ def _leave_checkpoint(job: Job, path: Path) -> None:
     time.sleep(0.1)
     process.terminate()
     process.join()
+
+
+def _say(text: str) -> None:
+    """Beside the table, for who waits for it."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def _flip(path: Path, rng: random.Random) -> None:
@@ -262,13 +270,16 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    torch.set_num_threads(1)  # as many as a worker has: two would change the last bits of what is compared
     rng = random.Random(options.seed)
     parts: list[tuple[Callable, int]] = [(bits, options.bits), (single_runs, options.single)]
     parts += [(busy_machine, options.rounds), (reproductions, options.reproductions)]
-    rows = [row for part, tries in parts if tries for row in part(tries, rng)]
-    print("| what | how | tried | lost |\n|---|---|---|---|")
-    for row in rows:
-        print(f"| {' | '.join(map(str, row))} |", flush=True)
+    rows: list[Row] = []
+    print("| what | how | tried | lost |\n|---|---|---|---|", flush=True)
+    for part, tries in parts:
+        for row in part(tries, rng) if tries else ():
+            rows.append(row)
+            print(f"| {' | '.join(map(str, row))} |", flush=True)
     lost = sum(row[3] for row in rows)
     print(f"\n{sum(row[2] for row in rows)} tried, {lost} lost")
     sys.exit(lost > 0)

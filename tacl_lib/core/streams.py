@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from tacl_lib import names
+from tacl_lib.core.checking import check_whole
 from tacl_lib.core.randomness import generator, stacked
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.errors import TaclError, unknown_name
@@ -71,14 +72,15 @@ class Stream:
         last_task: str = "whole",
         counted: str = "own",
     ):
-        if experiment not in names.EXPERIMENTS:
+        if not isinstance(tasks, Tasks):
+            raise TaclError(f"a stream is made of tasks, see make_tasks, not of {type(tasks).__name__}.")
+        if not isinstance(experiment, str) or experiment not in names.EXPERIMENTS:
             raise unknown_name("experiment", experiment, names.EXPERIMENTS)
         if last_task not in LAST_TASKS:
             raise unknown_name("last_task", last_task, LAST_TASKS)
         if counted not in COUNTED:
             raise unknown_name("counted", counted, COUNTED)
-        if batch_size < 1 or epochs < 1:
-            raise TaclError(f"batch_size and epochs must be at least 1, not {batch_size} and {epochs}.")
+        check_whole(batch_size=batch_size, epochs=epochs)
         if experiment == "continuous" and (epochs < 2 or tasks.count < 2):
             raise TaclError(f"a continuous stream needs 2 epochs and 2 tasks at least, not {epochs} and {tasks.count}.")
         self.tasks, self.experiment, self.batch_size = tasks, experiment, batch_size

@@ -4,16 +4,17 @@ The paper's appendix, "Task generation details". Images stay ``uint8`` and are l
 that a task is a slice and a stream can gather its batches from one resident tensor.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 
 import numpy as np
 import torch
 
 from tacl_lib import names
+from tacl_lib.core.checking import check_whole, checked_device, checked_seeds, is_finite
 from tacl_lib.core.randomness import generator
 from tacl_lib.data import Dataset
+from tacl_lib.data.dataset import checked
 from tacl_lib.data.rotation import INTERPOLATIONS, rotate
 from tacl_lib.errors import TaclError, unknown_name
 
@@ -81,6 +82,7 @@ class Tasks:
 
     def to(self, device: torch.device | str) -> "Tasks":
         """The same tasks with every tensor on a device."""
+        device = checked_device(device)
 
         def moved(holder):
             tensors = {k: v.to(device) for k, v in vars(holder).items() if isinstance(v, torch.Tensor)}
@@ -119,11 +121,14 @@ def make_tasks(
     choices = {"split": (split, names.SPLITS), "scaling": (scaling, SCALINGS), "validation": (validation, VALIDATIONS)}
     choices |= {"interpolation": (interpolation, INTERPOLATIONS), "fill": (fill, FILLS)}
     for kind, (name, valid) in choices.items():
-        if name not in valid:
+        if not isinstance(name, str) or name not in valid:
             raise unknown_name(kind, name, valid)
     for name, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
-        if limit is not None and limit < 1:
-            raise TaclError(f"{name} must be at least 1 or None, not {limit}.")
+        if limit is not None:
+            check_whole(**{name: limit})
+    if not isinstance(dataset, Dataset):
+        raise TaclError(f"make_tasks takes a Dataset, such as load('digits'), not {type(dataset).__name__}.")
+    dataset = checked(dataset, dataset.name, classes=None)
     fitted = _fit_scaling(dataset.train_images, customary_scaling(dataset.name) if scaling == "customary" else scaling)
     # Features are ordered pixel by pixel, so the first ones are the channels of one pixel.
     corners = fitted.offset[: dataset.train_images.shape[3]].round().int().tolist() if fill == "zero" else 0
@@ -201,6 +206,12 @@ class _Cut:
 def _labels_of(dataset: Dataset, split: str) -> int:
     """How many classes a dataset has."""
     labels = int(max(dataset.train_labels.max(), dataset.test_labels.max())) + 1
+    absent = sorted(set(range(labels)) - set(np.unique(dataset.train_labels).tolist()))
+    if absent and split != "class":  # there a task without images is named
+        few = ", ".join(map(str, absent[:5])) + ", …" * (len(absent) > 5)
+        raise TaclError(f"{dataset.name} has no training images of the labels {few}; number its classes from 0 on.")
+    if labels < 2:
+        raise TaclError(f"{dataset.name} has one class only, so that there is nothing to learn; two are needed.")
     if split == "class" and labels % 2:
         raise TaclError(f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one.")
     return labels
@@ -210,8 +221,9 @@ def task_names(split: str, labels: int, task_count: int, degrees: float) -> tupl
     """What each task is called."""
     if split == "class":
         return tuple(f"{label} / {label + 1}" for label in range(0, labels, 2))
-    if task_count < 1:
-        raise TaclError(f"task_count must be at least 1, not {task_count}.")
+    check_whole(task_count=task_count)
+    if not is_finite(degrees):
+        raise TaclError(f"degrees_per_task must be a finite number, not {degrees!r}.")
     return tuple(f"{n * degrees:g}°" if split == "rotation" else f"permutation {n}" for n in range(task_count))
 
 
@@ -240,12 +252,3 @@ def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:
         divisor = np.sqrt(np.maximum(counts @ values**2 / counts.sum(1) - offset**2, 1e-12))
     pixels = train_images.shape[1] * train_images.shape[2]
     return Scaling(*(torch.from_numpy(np.tile(v, pixels).astype(np.float32)) for v in (offset, divisor)))
-
-
-def checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    """Seeds of a stack: distinct whole numbers from 0 on."""
-    given = tuple(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)) else ()
-    whole = all(isinstance(seed, Integral) and not isinstance(seed, bool) and 0 <= seed < 2**31 for seed in given)
-    if not given or not whole or len(set(given)) < len(given):
-        raise TaclError(f"seeds must be distinct whole numbers from 0 on, at least one, as in (0, 1); got {seeds!r}.")
-    return tuple(int(seed) for seed in given)

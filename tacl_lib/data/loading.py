@@ -11,8 +11,9 @@ from tacl_lib.data.catalog import CATALOG, Spec
 from tacl_lib.data.dataset import Dataset, Loader, checked
 from tacl_lib.data.embedded import digits
 from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.plugins import Register
 
-_own: dict[str, Loader] = {}
+_own: dict[str, Loader] = Register()
 
 
 def available() -> list[str]:
@@ -22,6 +23,8 @@ def available() -> list[str]:
 
 def register(name: str, loader: Loader) -> None:
     """Make `load(name)` return what `loader()` returns, a Dataset, once it has passed the usual checks."""
+    if not isinstance(name, str) or not callable(loader):
+        raise TaclError("register takes a name and a function: register('my_data', lambda: Dataset('my_data', …)).")
     if name in CATALOG or name == "digits":
         raise TaclError(f"{name!r} is a dataset of the kit; register yours under another name.")
     _own[name] = loader
@@ -38,7 +41,7 @@ def load(name: str, folder: str | os.PathLike | None = None, progress: bool = Tr
         return checked(_own[name](), name, classes=None)
     if name == "digits":
         return digits()
-    if name not in CATALOG:
+    if not isinstance(name, str) or name not in CATALOG:
         raise unknown_name("dataset", name, available())
     spec, tried = CATALOG[name], []
     place = _users_folder(folder)

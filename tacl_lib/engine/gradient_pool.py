@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import torch
 
-from tacl_lib.engine.exact_products import exact_products
+from tacl_lib.engine.compiled import add_product, affine, exact_products, product_transposed
 from tacl_lib.engine.gradients import Gradient, products, scaled
 from tacl_lib.engine.layers import Layers, cross_entropy, one_hot
 
@@ -28,10 +28,6 @@ from tacl_lib.engine.layers import Layers, cross_entropy, one_hot
 RIDGE = 1e-6
 #: After so many replacements the inverse is recomputed, so that rounding does not add up.
 RENEWAL = 64
-
-
-def _product(rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-    return torch.bmm(rows, others.mT)
 
 
 class Candidate(NamedTuple):
@@ -231,7 +227,7 @@ class GradientPool:
         self.gram, self.owed, self.inverse = (state[name].clone() for name in ("gram", "owed", "inverse"))
         self.capacity, self._replaced, self._settled = self.owed.shape[1], state["replaced"], False
 
-    def _forward(self, x: torch.Tensor, product: Callable = _product):
+    def _forward(self, x: torch.Tensor, product: Callable = product_transposed):
         """Like `Layers.forward`, through W + Aᵀ diag(owed) D; also x Aᵀ + 1 of each layer ``[R, n, capacity]``.
 
         product: makes x Aᵀ.
@@ -240,21 +236,21 @@ class GradientPool:
         inputs, along = [x], []
         for layer, (weight, bias) in enumerate(zip(layers.weights, layers.biases, strict=True)):
             along.append(product(inputs[-1], self.members.inputs[layer]).add_(1.0))
-            out = torch.baddbmm(bias, inputs[-1], weight)
-            out.baddbmm_(along[-1].float() * owed, self.members.deltas[layer])
+            out = affine(bias, inputs[-1], weight)
+            add_product(out, along[-1].float() * owed, self.members.deltas[layer])
             inputs.append(out)
             if layer < len(layers.weights) - 1:
                 out.relu_()
         return inputs[:-1], inputs[-1], along
 
-    def _backward(self, inputs: list[torch.Tensor], delta: torch.Tensor, product: Callable = _product):
+    def _backward(self, inputs: list[torch.Tensor], delta: torch.Tensor, product: Callable = product_transposed):
         """Like `Layers.backward`, through W + Aᵀ diag(owed) D; also δ Dᵀ of each layer ``[R, n, capacity]``."""
         layers, owed = self.layers, self.owed.unsqueeze(1)
         deltas, along = [delta], []
         for layer in range(len(layers.weights) - 1, -1, -1):
             along.insert(0, product(deltas[0], self.members.deltas[layer]))
             if layer:
-                back = torch.bmm(deltas[0], layers.weights[layer].mT)
-                back.baddbmm_(along[0].float() * owed, self.members.inputs[layer])
-                deltas.insert(0, back.mul_(inputs[layer] > 0))
+                back = product_transposed(deltas[0], layers.weights[layer])
+                add_product(back, along[0].float() * owed, self.members.inputs[layer])
+                deltas.insert(0, torch.ops.aten.threshold_backward(back, inputs[layer], 0))
         return deltas, along

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import torch
 
+from tacl_lib.engine.compiled import product_transposed
+
 
 class Gradient(NamedTuple):
     """A gradient as outer products: its part in layer l is the sum over n of ``inputs[l][n] ⊗ deltas[l][n]``.
@@ -47,8 +49,8 @@ def products(left: Gradient, right: Gradient, dtype: torch.dtype = torch.float32
     """
     total = 0
     for given, delta, other_given, other_delta in zip(*left, *right, strict=True):
-        of_inputs = torch.bmm(given.to(dtype), other_given.to(dtype).mT)
-        of_deltas = torch.bmm(delta.to(dtype), other_delta.to(dtype).mT)
+        of_inputs = product_transposed(given.to(dtype), other_given.to(dtype))
+        of_deltas = product_transposed(delta.to(dtype), other_delta.to(dtype))
         total = torch.addcmul(of_deltas, of_deltas, of_inputs) + total
     return total
 

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, grad_and_value, stack_module_state, vmap
 
+from tacl_lib.core.checking import check_batch, check_samples, checked_device, checked_seeds
 from tacl_lib.core.memory.samples import Reference, Samples
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine.dense import DenseGradient, Layout, ModulePool, SampleGradients
@@ -41,8 +42,9 @@ class ModuleNetwork:
         device: torch.device | str = "cpu",
         features: int | None = None,
     ):
-        if not len(seeds):
-            raise TaclError("a network needs at least one seed.")
+        seeds, device = checked_seeds(seeds, distinct=False), checked_device(device)
+        if isinstance(build, nn.Module) or not callable(build):
+            raise TaclError("build must be a function that makes a fresh module, such as lambda: nn.Linear(64, 10).")
         if len(image_shape) not in (0, 3) or (not image_shape and features is None):
             raise TaclError(f"image_shape must be (height, width, channels), or () with features, not {image_shape}.")
         modules = [_seeded(build, seed).to(device) for seed in seeds]
@@ -95,10 +97,8 @@ class ModuleNetwork:
     # ---- what learners ask
 
     def check_batch(self, x: torch.Tensor, y: torch.Tensor) -> None:
-        """Samples must be ``[R, n, features]``, labels ``[R, n]``."""
-        self._check_samples(x)
-        if y.shape != x.shape[:2]:
-            raise TaclError(f"labels must have the shape {list(x.shape[:2])} like the samples, not {list(y.shape)}.")
+        """Samples must be finite ``[R, n, features]``, labels int64 ``[R, n]``."""
+        check_batch(x, y, self.runs, self.features, self.classes, self._flat.dtype)
 
     def loss_gradient(
         self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor | float | None = None
@@ -271,12 +271,7 @@ class ModuleNetwork:
         return losses.detach(), DenseGradient(gradient)
 
     def _check_samples(self, x: torch.Tensor) -> None:
-        if x.dim() != 3 or x.shape[0] != self.runs or x.shape[2] != self.features:
-            raise TaclError(
-                f"samples must have the shape [{self.runs} runs, n, {self.features} features], not {list(x.shape)}."
-            )
-        if x.dtype != self._flat.dtype:
-            raise TaclError(f"samples must be {self._flat.dtype} like the weights, not {x.dtype}: give x.float().")
+        check_samples(x, self.runs, self.features, self._flat.dtype)
 
     def _check_output(self) -> None:
         """One sample through the module: it must give the logits of all classes."""

@@ -19,6 +19,7 @@ import torch
 
 from tacl_lib.core.memory.samples import Reference, Samples
 from tacl_lib.core.rows import Rows
+from tacl_lib.engine.compiled import add_product, affine, product_transposed
 from tacl_lib.engine.gradients import Gradient, formed, of_runs, terms
 from tacl_lib.engine.layers import Layers, cross_entropy
 from tacl_lib.engine.pair import Factor
@@ -75,12 +76,11 @@ class SamplePool:
 
     def along(self, x: torch.Tensor) -> torch.Tensor:
         """x_n·x_i + 1 for all stored samples i: ``[R, n, features]`` to ``[R, n, capacity]``."""
-        return torch.bmm(x, self.x.mT).add_(1.0)
+        return product_transposed(x, self.x).add_(1.0)
 
     def first_layer(self, x: torch.Tensor, along: torch.Tensor) -> torch.Tensor:
         """What comes out of the first layer, before ReLU, with what is owed to it: ``[R, n, width]``."""
-        out = torch.baddbmm(self.layers.biases[0], x, self.layers.weights[0])
-        return out.baddbmm_(along, self.owed)
+        return add_product(affine(self.layers.biases[0], x, self.layers.weights[0]), along, self.owed)
 
     def follow(self, along: torch.Tensor, delta: torch.Tensor, factor: float) -> None:
         """The first layer's weights changed by ``factor`` Σ_n z_n ⊗ δ_n. along ``[R, n, capacity]``: of the z_n."""
@@ -156,7 +156,9 @@ class PooledPair:
 
     def product(self) -> torch.Tensor:
         higher = Gradient(self.batch.inputs[1:], self.batch.deltas[1:])
-        return (torch.bmm(self.batch.deltas[0], self.of_pool.mT) * self.along).sum((1, 2)) + higher.dot(self.others)
+        return (product_transposed(self.batch.deltas[0], self.of_pool) * self.along).sum((1, 2)) + higher.dot(
+            self.others
+        )
 
     def square(self, where: torch.Tensor | None) -> torch.Tensor:
         runs, of_pool, change, parts = self._form(where)

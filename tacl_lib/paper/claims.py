@@ -131,10 +131,12 @@ def _sgd_on_permutation(results: Results, limits: Limits) -> Iterator[Part]:
         values = {split: results.mean(dataset, split, "sgd", metric="forgetting") for split in SPLITS}
         forgotten = values["permutation"]
         little = None if forgotten is None else round(forgotten, DIGITS) <= limits.little_forgetting
-        yield Part(little, f"{DATASETS[dataset]}: permutation {number(forgotten)}")
+        yield Part(little, f"{DATASETS[dataset]}: SGD's forgetting on permutation {number(forgotten)}")
         tested = None not in values.values()
         less = forgotten < min(values["rotation"], values["class"]) if tested else None
-        yield Part(less, f"{DATASETS[dataset]}: " + ", ".join(f"{s} {number(v)}" for s, v in values.items()))
+        yield Part(
+            less, f"{DATASETS[dataset]}: its forgetting on " + ", ".join(f"{s} {number(v)}" for s, v in values.items())
+        )
 
 
 def _agem_on_rotation(results: Results, _: Limits) -> Iterator[Part]:

@@ -106,7 +106,7 @@ def significantly_better(
     """One method against another in one column."""
     ours, theirs = (results.values(dataset, split, m, metric=metric, experiment=experiment) for m in (method, rival))
     column = f"{DATASETS[dataset]} {split}" + ("" if experiment == "disjoint" else f" ({experiment})")
-    numbers = f"{column}: {METHODS[method]} {mean_of(ours)}, {METHODS[rival]} {mean_of(theirs)}"
+    numbers = f"{column}{_measure(metric)}: {METHODS[method]} {mean_of(ours)}, {METHODS[rival]} {mean_of(theirs)}"
     return Part(better(ours, theirs, metric), numbers)
 
 
@@ -136,11 +136,16 @@ def near(
     one, other = results.mean(*left, experiment=experiment, metric=metric), results.mean(*right, metric=metric)
     names = f"{METHODS[left[2]]} {number(one)}, "
     names += f"disjoint {number(other)}" if experiment != "disjoint" else f"{METHODS[right[2]]} {number(other)}"
-    numbers = f"{DATASETS[left[0]]} {left[1]}: {names}"
+    numbers = f"{DATASETS[left[0]]} {left[1]}{_measure(metric)}: {names}"
     if None in (one, other):
         return Part(None, numbers)
     difference = as_printed(one, other)
     return Part(abs(difference) <= limit or (or_higher and difference > 0), numbers)
+
+
+def _measure(metric: str) -> str:
+    """What numbers are, where they are not the usual average accuracies."""
+    return {"average_accuracy": "", "first_task_accuracy": ", first task", "forgetting": ", forgetting"}[metric]
 
 
 def as_printed(one: float, other: float) -> float:

@@ -68,7 +68,7 @@ def _scope(study: Study, results: pd.DataFrame, table: pd.DataFrame) -> str:
 
 def _title(column: tuple[str, str, str, str]) -> str:
     experiment, dataset, split, method = column
-    return f"{DATASETS[dataset]} {split} ({experiment}, {METHODS[method]})"
+    return f"{DATASETS.get(dataset, dataset)} {split} ({experiment}, {METHODS.get(method, method)})"
 
 
 def others(store: Store) -> str:
@@ -81,7 +81,11 @@ def others(store: Store) -> str:
         if spec.name() not in known:
             records, means = store.records(spec, seeds), store.summaries([(spec, seeds)])[list(METRICS)].mean()
             cell = _runs_of(spec)
-            numbers = [f"{means[metric]:.3f} ({paper[(*cell, metric)]:.3f})" for metric in METRICS]
+            theirs = [paper.get((*cell, metric)) for metric in METRICS]  # None: not the paper's dataset or method
+            numbers = [
+                f"{means[metric]:.3f} ({'–' if value is None else f'{value:.3f}'})"
+                for metric, value in zip(METRICS, theirs, strict=True)
+            ]
             rows.append([_title(cell), *numbers, len(seeds), made(records), f"`{spec.options(seeds)}`"])
     heads = ["column", "average accuracy", "first task", "forgetting", "runs", "made", HOW_TO_REPEAT]
     return markdown_table(heads, sorted(rows)) if rows else "None."

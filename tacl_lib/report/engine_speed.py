@@ -2,9 +2,9 @@
 
 import json
 
-from tacl_lib.runs.store import ROOT
+from tacl_lib.places import PROJECT
 
-FILE = ROOT / "figures" / "engine.json"  #: written by ``python -m bench.versions``
+FILE = PROJECT / "figures" / "engine.json"  #: written by ``python -m bench.versions``
 
 
 def stored() -> dict | None:

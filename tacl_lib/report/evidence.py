@@ -12,12 +12,13 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from tacl_lib import places
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, by_method
 from tacl_lib.paper.calibration import FORMER_TA_AGEM
 from tacl_lib.paper.differences import chance_line, differing_table
-from tacl_lib.paper.markdown import markdown_table, replaced_block
+from tacl_lib.paper.markdown import markdown_table, replaced_block, without_tags
 from tacl_lib.paper.open_settings import chosen, chosen_settings
 from tacl_lib.paper.paper_runs import FAILS, Evidence
 from tacl_lib.paper.readings import PAPER, others, reversed_claims, tried, untouched_line
@@ -27,9 +28,9 @@ from tacl_lib.report.figures import alt_of, heat_map, save, scatter, style
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.report.rendering import render
 from tacl_lib.report.summary import SHOWN, in_words, overview
-from tacl_lib.runs.store import REFERENCE, ROOT, Store
+from tacl_lib.runs.store import REFERENCE, Store
 
-FIGURES = ROOT / "figures" / "paper"
+FIGURES = places.FIGURES / "paper"
 LARGEST = 8_000_000  #: bytes of all figures together: they are part of the project
 
 
@@ -75,7 +76,8 @@ def short(evidence: Evidence) -> str:
 def write(evidence: Evidence, folder: Path, figures: Path, readme: Path) -> list[Path]:
     """Write pages, figures and the README's block; all texts are made before the first is written."""
     texts = {folder / name: text for name, text in pages(evidence).items()}
-    texts[readme] = replaced_block(readme.read_text(encoding="utf-8"), "evidence", short(evidence))
+    if readme.exists():  # where the kit was installed there is none to bring up to date
+        texts[readme] = replaced_block(readme.read_text(encoding="utf-8"), "evidence", short(evidence))
     drawn, titles, waiting = figures_of(evidence)
     texts[figures / "README.md"] = gallery_page(drawn, titles, waiting)
     files = [path for name, figure in drawn.items() for path in save(figure, figures, name, small=True)]
@@ -108,7 +110,7 @@ def _claims(evidence: Evidence) -> dict:
 def _numbers(evidence: Evidence) -> dict:
     agreeing = by_method(evidence.cells)
     agreeing["method"] = agreeing["method"].map(METHODS)
-    notes = evidence.store.notes(evidence.jobs)
+    notes = _notes(evidence)
     columns = [
         (
             f"{style.DATASETS[dataset]}, {split} split, {experiment}",
@@ -143,21 +145,26 @@ def _provenance(evidence: Evidence) -> dict:
     made: Counter[tuple] = Counter()
     days: dict[tuple, set[str]] = {}
     for _, _, info in evidence.store.descriptions():
-        versions = info.get("versions", {})
-        key = (info["machine"], info["device"], versions.get("torch", "–"), versions.get("numpy", "–"), info["commit"])
+        facts = info.get("versions", {}) | info
+        key = tuple(facts.get(name) or "–" for name in ("machine", "device", "torch", "numpy", "commit"))
         made[key] += 1
         days.setdefault(key, set()).add(info.get("finished", "no date")[:10])
     heads = ["machine", "device", "torch", "numpy", "commit", "runs", "made"]
     rows = [[*key, count, ", ".join(sorted(days[key]))] for key, count in sorted(made.items())]
     speed = engine_speed.stored()
-    notes = evidence.store.notes(evidence.jobs).items()
+    notes = _notes(evidence)
     return {
         "runs": sum(made.values()),
         "machines": markdown_table(heads, rows),
-        "notes": [(style.DATASETS[dataset], note) for dataset, note in notes],
+        "notes": [(style.DATASETS[dataset], note) for dataset, note in notes.items()],
         "speed": engine_speed.table(speed) if speed else "",
         "speed_caption": engine_speed.caption(speed) if speed else "",
     }
+
+
+def _notes(evidence: Evidence) -> dict[str, str]:
+    """What runs say of data that is not the published set."""
+    return {dataset: without_tags(note) for dataset, note in evidence.store.notes(evidence.jobs).items()}
 
 
 def _replication(words: dict) -> dict:
@@ -181,8 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         evidence = Evidence(Store(REFERENCE))
         if options.write:
-            for path in write(evidence, REFERENCE, FIGURES, ROOT / "README.md"):
-                print(path.relative_to(ROOT))
+            readme = places.HOME / "README.md" if places.HOME == places.PROJECT else places.BUILD / "no-readme.md"
+            for path in write(evidence, places.RESULTS / "reference", FIGURES, readme):
+                print(path.relative_to(places.HOME))
         else:
             print(pages(evidence)["README.md"])
     except TaclError as error:

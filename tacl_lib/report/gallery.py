@@ -15,7 +15,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from tacl_lib import names
+from tacl_lib import names, places
 from tacl_lib.errors import TaclError, unknown_name
 from tacl_lib.paper import METHODS as METHOD_TITLES
 from tacl_lib.report.figures import (
@@ -30,7 +30,7 @@ from tacl_lib.report.figures import (
 from tacl_lib.runs.grid import EXPERIMENTS, Job, experiment_jobs, study_dataset, study_jobs
 from tacl_lib.runs.grid import POLICIES as STUDIED
 from tacl_lib.runs.profiles import METHODS, PROFILES, SAMPLING_RATES, SPLITS, Profile, profile_named
-from tacl_lib.runs.store import OWN, ROOT, Store
+from tacl_lib.runs.store import OWN, Store
 from tacl_lib.runs.together import Together
 from tacl_lib.training.record import Record
 
@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.names == ["all"] and gallery.waiting:
             print(f"no runs yet for: {', '.join(gallery.waiting)}", file=sys.stderr)
         for name in gallery.drawn if options.names == ["all"] else options.names:
-            folder = options.out or ROOT / "figures" / profile.name
+            folder = options.out or places.FIGURES / profile.name
             print(*save(gallery.draw(name), folder, name))
     except TaclError as error:
         sys.exit(f"gallery: {error}")

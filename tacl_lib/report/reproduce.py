@@ -14,9 +14,7 @@ import argparse
 import json
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -27,9 +25,10 @@ from pathlib import Path
 import psutil
 from tqdm.auto import tqdm
 
+from tacl_lib import places
 from tacl_lib.core.tasks import checked_seeds
 from tacl_lib.data import available, load
-from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.errors import TaclError, terminate_as_interrupt, unknown_name
 from tacl_lib.files import sweep, writable, write_whole
 from tacl_lib.paper.coverage import coverage
 from tacl_lib.report.page import Times, write_report
@@ -39,7 +38,7 @@ from tacl_lib.runs.forecast import forecast
 from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_dataset
 from tacl_lib.runs.profiles import METHODS, PROFILES, Profile, profile_named
 from tacl_lib.runs.status import states_of, status_table
-from tacl_lib.runs.store import OWN, REFERENCE, ROOT, Store
+from tacl_lib.runs.store import OWN, REFERENCE, Store
 from tacl_lib.runs.together import Together
 
 #: Notebooks executed at once: while one draws its figures, another one keeps the workers busy.
@@ -73,12 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", nargs="*", type=int, help="default: those of the profile")
     parser.add_argument("--cluster", help="address of a Dask scheduler; default: this machine")
     parser.add_argument("--results", type=Path, default=OWN, help="the store; default: results")
-    parser.add_argument("--build", type=Path, default=ROOT / "build", help="where output goes; default: build")
-    parser.add_argument("--figures", type=Path, default=ROOT / "figures", help="where figures go; default: figures")
+    parser.add_argument("--build", type=Path, default=places.BUILD, help="where output goes; default: build")
+    parser.add_argument("--figures", type=Path, default=places.FIGURES, help="where figures go; default: figures")
     parser.add_argument("--status", action="store_true", help="only show which runs are done, running and missing")
     options = parser.parse_args(arguments)
     try:
-        _terminate_as_interrupt()
+        terminate_as_interrupt()
         profile = profile_named(options.profile, options.seeds)
         chosen = (tuple(options.methods or METHODS), checked_seeds(profile.seeds))
         names = tuple(options.datasets or profile.datasets)
@@ -86,10 +85,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if name not in available():
                 raise unknown_name("dataset", name, available())
         if options.status:
-            _print_status(profile, all_jobs(profile, names, *chosen), Store(options.results))
+            try:
+                _print_status(profile, all_jobs(profile, names, *chosen), Store(options.results))
+            except OSError as error:
+                raise TaclError(
+                    f"{options.results} cannot be read ({error.strerror}); choose another folder."
+                ) from error
             return
         plan = make_plan(profile, names, *chosen)
-        writable(options.results, options.build, options.figures)
+        complete = os.path.isdir(options.results) and not any(Store(options.results).missing(*job) for job in plan.jobs)
+        writable(*[] if complete else [options.results], options.build, options.figures)
+        os.environ.setdefault("TACL_HOME", str(places.HOME))  # kernels and workers start in other folders
         build, figures = (folder.absolute() / profile.name for folder in (options.build, options.figures))
         reproduce(plan, options.results.absolute(), build, figures, options.cluster)
     except TaclError as error:
@@ -105,12 +111,6 @@ def _print_status(profile: Profile, jobs: list[Job], store: Store) -> None:
     if profile.name == "paper":
         print(coverage(Together(store.folder)))
     print(forecast(states, lambda text: print(f"{text} …", file=sys.stderr)).line())
-
-
-def _terminate_as_interrupt() -> None:
-    """SIGTERM, of a batch system or a service, ends a reproduction as Ctrl-C does."""
-    if threading.current_thread() is threading.main_thread():  # elsewhere Python forbids it
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def make_plan(profile: Profile, datasets: Sequence[str], methods: tuple[str, ...], seeds: tuple[int, ...]) -> Plan:
@@ -214,13 +214,13 @@ def _execute(name: str, copy: Path, parameters: dict) -> None:
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
         papermill.execute_notebook(
-            ROOT / "notebooks" / f"{name}.ipynb",
+            places.NOTEBOOKS / f"{name}.ipynb",
             copy,
             parameters,
             kernel_name="python3",
             progress_bar=False,
             store_widget_state=False,
-            cwd=ROOT / "notebooks",
+            cwd=copy.parent,
             extra_arguments=["--IPKernelApp.log_level=ERROR"],  # no notes on how the kernel is connected
         )
     except papermill.PapermillExecutionError as error:

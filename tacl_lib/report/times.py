@@ -57,7 +57,8 @@ def _seconds(jobs: Sequence[Job], store: Store, times: Times) -> pd.DataFrame:
         if records:
             info = records[0].info
             now = datetime.fromisoformat(info.get("finished", _LONG_AGO)) >= times.begun.replace(microsecond=0)
-            rows.append((job.spec.learner, info["device"], info["wall_seconds_of_stack"], len(records), now))
+            device, seconds = info.get("device", "not recorded"), info.get("wall_seconds_of_stack", 0.0)
+            rows.append((job.spec.learner, device, seconds, len(records), now))
     return pd.DataFrame(rows, columns=["method", "device", "seconds", "runs", "now"]).astype({"now": bool})
 
 

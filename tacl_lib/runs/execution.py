@@ -15,6 +15,7 @@ from distributed.scheduler import KilledWorker
 from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
+from tacl_lib import plugins
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import run
 from tacl_lib.runs.cluster import connected, workers
@@ -27,8 +28,9 @@ VAIN_ROUNDS = 3
 GOES_ON = "Finished runs are stored; run the same command again to continue."
 
 
-def run_job(job: Job, folder: Path | str, progress: bool = False) -> None:
-    """Execute a job unless its results are there already, and put them into the store."""
+def run_job(job: Job, folder: Path | str, progress: bool = False, own: Sequence[str] = ()) -> None:
+    """Execute a job unless its results are there already, and put them into the store. own: the user's plugins."""
+    plugins.add(own)
     store = Store(folder)
     if not store.missing(job.spec, job.seeds):  # without a lock: the folder may be read-only
         return
@@ -124,8 +126,11 @@ def _one_round(
 ) -> tuple[dict[Job, Exception], dict[Job, Exception]]:
     """Submit each job once. The errors of those that failed, and of those that were lost: cancelled, or their
     workers killed, or the connection broken. A worker that dies once is no loss: Dask gives its job to another one."""
+    own = {"own": plugins.given()} if plugins.given() else {}  # a worker elsewhere has another environment
     futures = {
-        client.submit(run_job, job, folder, key=f"{job.spec.name()}-{job.seeds}-{folder}-{number}", pure=False): job
+        client.submit(
+            run_job, job, folder, **own, key=f"{job.spec.name()}-{job.seeds}-{folder}-{number}", pure=False
+        ): job
         for job in jobs
     }
     failed, lost = {}, {}

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tacl_lib import names
-from tacl_lib.core.learners import LEARNERS
+from tacl_lib.core.learners import LEARNERS, TaskAwareLearner
 from tacl_lib.errors import TaclError, unknown_name
-from tacl_lib.runs.profiles import METHODS, SAMPLING_RATES, SPLITS, TASK_AWARE, Profile
+from tacl_lib.runs.profiles import METHODS, SAMPLING_RATES, SPLITS, Profile
 from tacl_lib.runs.spec import RunSpec
 
 EXPERIMENTS = tuple(names.EXPERIMENTS)
@@ -37,7 +37,8 @@ def experiment_jobs(
     for method in methods:
         if method not in LEARNERS:
             raise unknown_name("method", method, LEARNERS)
-    chosen = [method for method in methods if experiment == "disjoint" or method not in TASK_AWARE]
+    aware = [method for method in methods if issubclass(LEARNERS[method], TaskAwareLearner)]
+    chosen = [method for method in methods if experiment == "disjoint" or method not in aware]
     return [
         Job(profile.spec(dataset, split, experiment, method), _seeds(profile, seeds))
         for split in SPLITS

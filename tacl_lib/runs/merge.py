@@ -16,7 +16,7 @@ from tacl_lib.core.learners import LEARNERS
 from tacl_lib.core.tasks import checked_seeds
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec, spec_from
-from tacl_lib.runs.store import OWN, RUN_FILE, Store
+from tacl_lib.runs.store import OWN, RUN_FILE, Store, check_info
 from tacl_lib.training.record import Record, carries_digest, read_record
 
 TAKEN, THERE, REFUSED = "taken", "already there", "refused"
@@ -60,6 +60,7 @@ def merge(source: Path | str, target: Store, logs: str = "first") -> Iterator[An
 def _read(path: Path) -> tuple[RunSpec, Record]:
     """A run that is what it says, made by code that is known."""
     record = read_record(path)  # verifies digests, types and ranges
+    check_info(path, record.info)
     if not carries_digest(path):
         raise TaclError("it carries no digest, so it cannot be checked for damage.")
     try:
@@ -74,9 +75,9 @@ def _read(path: Path) -> tuple[RunSpec, Record]:
             f"its settings belong in {spec.name()}-{record.seed}.parquet: it was renamed, or made by another version "
             f"of {spec.learner}."
         )
-    versions, commit = record.info.get("versions") or {}, str(record.info.get("commit", "unknown"))
-    if not isinstance(versions, dict) or not {"tacl", "torch", "numpy"} <= set(versions):
+    if not {"tacl", "torch", "numpy"} <= set(record.info.get("versions", {})):
         raise TaclError("it does not say with which versions it was made.")
+    commit = record.info.get("commit", "unknown")
     if commit.endswith("+"):
         raise TaclError(f"it was made with files that differ from commit {commit[:-1]}; commit them and run again.")
     return spec, record

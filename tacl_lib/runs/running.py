@@ -5,6 +5,8 @@ from pathlib import Path
 
 import torch
 
+from tacl_lib import plugins
+from tacl_lib.core.checking import checked_device
 from tacl_lib.core.learners import make_learner
 from tacl_lib.core.network import Network
 from tacl_lib.core.streams import Stream
@@ -65,7 +67,7 @@ def run(
     """
     if not isinstance(spec, RunSpec):
         raise TaclError(f"run takes a RunSpec such as RunSpec(dataset='digits'), not {type(spec).__name__}.")
-    device, seeds = _device(device), checked_seeds(seeds)
+    device, seeds = checked_device(default_device() if device is None else device), checked_seeds(seeds)
     dataset = load(spec.dataset, progress=progress)
     tasks = tasks_of(spec, dataset, seeds).to(device)
     stream = Stream(
@@ -82,18 +84,10 @@ def run(
         "spec": spec.full(),
         "data": {"source": _without_path(dataset.source), "verified": dataset.verified, "note": dataset.note},
     }
+    if own := plugins.described():
+        info["plugins"] = own
     how = {"test_on": test_on, "checkpoint": checkpoint, "progress": progress, "deliver": deliver}
     return train(learner, stream, info=info, **how)
-
-
-def _device(wanted: torch.device | str | None) -> torch.device:
-    """A device that is there."""
-    try:
-        device = default_device() if wanted is None else torch.device(wanted)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-        raise TaclError(f"the device {wanted!r} is not available here; use 'cpu' or leave it out.") from error
-    return device
 
 
 def _without_path(source: str) -> str:

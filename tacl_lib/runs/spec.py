@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 
+from tacl_lib import names
 from tacl_lib.core.learners import LEARNERS, settings_of
-from tacl_lib.core.tasks import customary_scaling
+from tacl_lib.core.streams import COUNTED, LAST_TASKS
+from tacl_lib.core.tasks import FILLS, INTERPOLATIONS, SCALINGS, VALIDATIONS, customary_scaling
+from tacl_lib.engine.layers import INITIALISATIONS
 from tacl_lib.engine.networks import MLP, network_names, settings_of_network
-from tacl_lib.errors import TaclError
+from tacl_lib.errors import TaclError, unknown_name
 
 DEFAULT_SEEDS = (0, 1, 2, 3, 4)  #: the paper has five runs
 #: Settings that are younger than the first stored runs: a description without one means this value.
@@ -53,6 +56,10 @@ class RunSpec:
             kind, valid = _KINDS.get(name, _WORD)
             if not valid(value):
                 raise TaclError(f"{name} must be {kind}, not {_shortened(value)}.")
+            if name in _CHOICES and value not in _CHOICES[name]:
+                raise unknown_name(name, value, _CHOICES[name])
+        if self.learner not in LEARNERS:
+            raise unknown_name("learner", self.learner, LEARNERS)
 
     def full(self) -> dict:
         """All settings as plain values, those of the learner included."""
@@ -153,6 +160,17 @@ def _shortened(value: object) -> str:
 
 LARGEST = 2**31 - 1  #: of a whole number
 MOST_UNITS = 100_000  #: in all hidden layers together
+_CHOICES = {
+    "split": names.SPLITS,
+    "experiment": names.EXPERIMENTS,
+    "scaling": SCALINGS,
+    "initialisation": INITIALISATIONS,
+    "validation": VALIDATIONS,
+    "interpolation": INTERPOLATIONS,
+    "fill": FILLS,
+    "last_task": LAST_TASKS,
+    "counted": COUNTED,
+}
 _COUNT = (f"a whole number from 1 to {LARGEST}", _whole)
 _LIMIT = (f"a whole number from 1 to {LARGEST}, or None", lambda value: value is None or _whole(value))
 _WORD = ("a word", lambda value: isinstance(value, str))
@@ -182,4 +200,7 @@ def spec_from(settings: dict) -> RunSpec:
     if settings["network"] != MLP:
         known -= {"hidden", "initialisation"}
     given = {name: value for name, value in settings.items() if name in known}
-    return RunSpec(**given | {"hidden": tuple(given.get("hidden", (200, 200)))})
+    # A learner that is not known here, such as that of a plugin, is no reason to refuse to read its runs.
+    made = RunSpec(**given | {"hidden": tuple(given.get("hidden", (200, 200))), "learner": RunSpec.learner})
+    object.__setattr__(made, "learner", given.get("learner", RunSpec.learner))
+    return made

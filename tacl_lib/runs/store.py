@@ -3,27 +3,30 @@
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import pandas as pd
 
-from tacl_lib import names
+from tacl_lib import names, places
 from tacl_lib.core.metrics import summary
 from tacl_lib.data.dataset import ANOTHER_SET
 from tacl_lib.errors import TaclError
 from tacl_lib.runs.spec import RunSpec, spec_from
 from tacl_lib.training.record import DamagedFile, Record, read_about, read_record
 
-ROOT = Path(__file__).parents[2]
-OWN = ROOT / "results"  #: where the user's runs go
-REFERENCE = OWN / "reference"  #: runs at the paper's settings that are part of the project
+OWN, REFERENCE = places.RESULTS, places.REFERENCE  #: where the user's runs go, and those that came with the project
 
 
 class Store:
     """A folder of records. A file that is there is a finished run: it was written whole and renamed."""
 
     def __init__(self, folder: Path | str):
+        if not isinstance(folder, (str, Path)):
+            raise TaclError(f"a store is a folder, such as Store('results'), not {folder!r}.")
         self.folder = Path(folder)
+        if self.folder.is_file():
+            raise TaclError(f"{self.folder} is a file; a store is a folder of records.")
 
     def __bool__(self) -> bool:
         """Whether it holds any run."""
@@ -162,10 +165,33 @@ _NAMED: set[Path] = set()  # foreign files that were reported already
 METRICS = tuple(names.METRICS)
 
 
+#: What the circumstances of a stored run are, as far as it tells them; tables, report and widgets rely on it.
+_KINDS = {"spec": dict, "data": dict, "versions": dict, "wall_seconds_of_stack": float}
+_KINDS |= dict.fromkeys(("finished", "machine", "cpu", "instructions", "blas", "noise", "device", "commit"), str)
+
+
+def check_info(path: Path, info: dict) -> None:
+    """Raise a DamagedFile unless the circumstances of a stored run are of the types that they are written with."""
+    odd = [name for name, kind in _KINDS.items() if name in info and not isinstance(info[name], kind)]
+    for part in ("versions", "data") if not odd else ():
+        odd += [name for name, text in info.get(part, {}).items() if not isinstance(text, str | None)]
+    if not odd and not _is_moment(info.get("finished")):
+        odd.append("finished")
+    if odd:
+        raise DamagedFile(path, f"its entry {odd[0]!r} is not one that a run writes")
+
+
+def _is_moment(text: str | None) -> bool:
+    """Whether a text says a time in some zone; the oldest runs say none."""
+    try:
+        return text is None or datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
 def _note(info: dict) -> str:
     """The note of a run on its data, where they are not the published set."""
-    data = info.get("data")
-    return str(data.get("note") or "") if isinstance(data, dict) else ""
+    return info.get("data", {}).get("note") or ""
 
 
 def _read(path: Path, reader: Callable = read_record):
@@ -173,7 +199,9 @@ def _read(path: Path, reader: Callable = read_record):
     if not path.exists():
         return None
     try:
-        return reader(path)
+        found = reader(path)
+        check_info(path, found.info if isinstance(found, Record) else found[1])
+        return found
     except DamagedFile as error:
         _set_aside(path, error)
         return None
@@ -191,6 +219,10 @@ def _spec_of(path: Path, info: dict | None) -> RunSpec | None:
 
 
 def _set_aside(path: Path, error: DamagedFile) -> None:
+    if places.INSTALLED and path.is_relative_to(places.PROJECT):  # a package's folder is its installer's
+        again = "pip install --force-reinstall --no-deps tacl-lib"
+        warnings.warn(f"{error} It is left out; to get a whole copy: {again}", stacklevel=5)
+        return
     try:
         path.replace(path.with_suffix(".damaged"))
         warnings.warn(f"{error} It was set aside and will be run again.", stacklevel=5)

@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacl_lib.errors import TaclError
+from tacl_lib.places import command
 
 OLDEST = (3, 11)  #: Python, as in pyproject.toml
-REPAIR = "Close JupyterLab, type “make repair” in the folder of the kit, then “make lab”."
+REPAIR = command(
+    "Close JupyterLab, type “make repair” in the folder of the kit, then “make lab”.",
+    "Close JupyterLab, type “pip install --force-reinstall tacl-lib”, then “tacl lab”.",
+)
 
 #: What every lesson needs, by the name under which Python imports it.
 PACKAGES = {
@@ -34,7 +38,7 @@ PACKAGES = {
     "anywidget": "brings such charts into the notebook",
 }
 #: What make lab and make reproduce need besides.
-TOOLS = ("torchvision", "scipy", "numba", "pooch", "filelock", "distributed", "tqdm", "ipykernel", "jupyterlab")
+TOOLS = ("torchvision", "scipy", "pooch", "filelock", "distributed", "tqdm", "ipykernel", "jupyterlab")
 TOOLS += ("nbformat", "papermill", "jinja2", "cryptography", "psutil")
 #: The halves of widgets that live in the browser: JupyterLab takes them from folders of these names.
 BROWSER_PARTS = {"@jupyter-widgets/jupyterlab-manager": "sliders and buttons", "anywidget": "interactive charts"}

@@ -2,7 +2,8 @@
 
 In: a learner of `core` with its networks, and a stream. Out: a `Record` of each run, and the log of its memory. Only
 here do true tasks meet a memory: the stream knows them, and the log keeps them for figures.
-May import: core. Imported by: runs, paper, report, teaching.
+The loop may also be another one: `avalanche` has plugins for it.
+May import: core, engine. Imported by: runs, paper, report, teaching.
 """
 
 from tacl_lib.training.events import EventLog

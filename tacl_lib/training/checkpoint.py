@@ -26,7 +26,11 @@ class Checkpoint:
 
     def __init__(self, path: Path | None, every_seconds: float, belongs_to: str):
         """belongs_to: what the state is of; another training's file is refused."""
+        if path is not None and not isinstance(path, (str, Path)):
+            raise TaclError(f"checkpoint must be the path of a file, not {path!r}.")
         self.path = None if path is None else Path(path)
+        if self.path is not None and any(folder.is_file() for folder in self.path.parents):
+            raise TaclError(f"the checkpoint {self.path} lies below a file, not in a folder; choose another path.")
         self.every_seconds, self.belongs_to = every_seconds, belongs_to
         self._last = time.monotonic()
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from tacl_lib.core.memory.policies import Geometry, Placement
+from tacl_lib.errors import TaclError
 
 EMPTY = -1  #: the task and the row of a place that holds nothing
 
@@ -138,4 +139,9 @@ class EventRecorder:
 
     def load_state(self, state: dict) -> None:
         arrays = {name: [part.cpu().numpy() for part in parts] for name, parts in state.items()}
-        self._steps, self._host, self._content = arrays["steps"], arrays["events"], arrays["content"][0].copy()
+        steps, events, (content,) = (arrays[name] for name in ("steps", "events", "content"))
+        shapes = [((len(some),), (len(some), 5, self.runs)) for some in steps]
+        fits = [(one.shape, other.shape) for one, other in zip(steps, events, strict=True)] == shapes
+        if not fits or any(part.dtype != np.int32 for part in steps + events) or content.shape != self._content.shape:
+            raise TaclError("its log of the memory does not fit")
+        self._steps, self._host, self._content = steps, events, content.astype(np.int64)

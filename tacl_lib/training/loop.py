@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from tqdm.auto import tqdm
 
-from tacl_lib.core.learners import Learner, TaskAwareLearner
+from tacl_lib.core.learners import Learner, Step, TaskAwareLearner
 from tacl_lib.core.randomness import generator, stacked
 from tacl_lib.core.streams import Epoch, Stream
 from tacl_lib.errors import TaclError, unknown_name
@@ -42,6 +42,9 @@ def train(
     info: anything that the records should carry, e.g. the settings.
     deliver: is given the records before the checkpoint is removed, so that neither is ever lost.
     """
+    if not isinstance(learner, Learner) or not isinstance(stream, Stream):
+        given = f"{type(learner).__name__} and {type(stream).__name__}"
+        raise TaclError(f"train takes a learner and a stream, as in train(learner, Stream(tasks)), not {given}.")
     if test_on not in TESTS:
         raise unknown_name("test_on", test_on, TESTS)
     if isinstance(learner, TaskAwareLearner) and stream.experiment != "disjoint":
@@ -105,13 +108,20 @@ def _copied(state: object) -> object:
     return [_copied(value) for value in state] if isinstance(state, list) else state
 
 
-def _of_one_kind(one: object, other: object) -> bool:
-    """Whether two states hold values of the same types wherever both hold any. Sizes may differ: they may grow."""
-    if one is None or other is None:
+def _shortened(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _of_one_kind(given: object, own: object) -> bool:
+    """Whether a saved state has the types of our own wherever ours holds any. Sizes may differ: they may grow."""
+    if own is None:
         return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        return all(_of_one_kind(value, other[name]) for name, value in one.items() if name in other)
-    return type(one) is type(other)
+    if isinstance(given, dict) and isinstance(own, dict):
+        return all(_of_one_kind(value, own[name]) for name, value in given.items() if name in own)
+    if isinstance(given, torch.Tensor) and isinstance(own, torch.Tensor):  # else it would be converted or broadcast
+        return (given.dtype, given.dim()) == (own.dtype, own.dim())
+    return type(given) is type(own)
 
 
 class _Training:
@@ -171,7 +181,13 @@ class _Training:
 
     def _one_step(self, epoch: Epoch, batch) -> None:
         said = self.learner.step(batch.x, batch.y)
-        self.losses[:, self.step] = said.loss
+        loss = said.loss if isinstance(said, Step) else None
+        if not isinstance(loss, torch.Tensor) or loss.shape != self.projected.shape:
+            raise TaclError(
+                f"step of {self.learner.name} must return a Step whose loss is a tensor with one number for each run, "
+                f"as in Step(losses.sum(1)), not {_shortened(said)}."
+            )
+        self.losses[:, self.step] = loss
         if said.projected is not None:
             self.projected += said.projected
         if said.stored is not None:
@@ -288,6 +304,9 @@ class _Training:
             given = state[name]
             if not isinstance(given, torch.Tensor) or (given.shape, given.dtype) != (own[name].shape, own[name].dtype):
                 raise TaclError(f"its {name} do not fit")
+        for name, (lowest, highest) in self._ranges().items():
+            if ((state[name] < lowest) | (state[name] > highest)).any():  # NaN, where there is nothing yet, is neither
+                raise TaclError(f"its {name} do not lie between {lowest} and {highest}")
         epochs, (epoch, step) = self.stream.epochs, (state["epoch"], state["step"])
         steps = epochs[epoch].steps if type(epoch) is int and 0 <= epoch < len(epochs) else 0
         if not (type(epoch) is int and 0 <= epoch <= len(epochs) and type(step) is int and 0 <= step <= steps):
@@ -299,6 +318,12 @@ class _Training:
         kept, own_kept = state["learner"], own["learner"]
         if kept.keys() != own_kept.keys() or not _of_one_kind(kept, own_kept):
             raise TaclError("what its learner keeps is something else")
+
+    def _ranges(self) -> dict[str, tuple[int, float]]:
+        """The smallest and the largest value of what is counted or measured."""
+        steps = self.stream.steps
+        ranges = {"accuracy": (0, 1), "memory": (0, math.inf), "diverged_at": (-1, steps - 1)}
+        return ranges | {"projected": (0, steps), "projected_steps": (0, steps)}
 
     def fingerprint(self, info: dict) -> str:
         """Names the training that a checkpoint belongs to."""

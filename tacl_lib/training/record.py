@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from tacl_lib import __version__
+from tacl_lib import __version__, places
 from tacl_lib.core.memory import Geometry
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
@@ -199,7 +199,7 @@ def circumstances(device: object, **more: object) -> dict:
     """When, with which versions and commit and on what machine a result was made, to be stored with it."""
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {name: version(name) for name in ("torch", "numpy", "numba", "pandas", "pyarrow")}
+        "versions": {name: version(name) for name in ("torch", "numpy", "pandas", "pyarrow")}
         | {"python": platform.python_version(), "tacl": __version__},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         # What may change the last bits: see the table in the README.
@@ -224,11 +224,13 @@ def cpu() -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the project, with a + where files were changed since; "unknown" outside a checkout.
+    """The commit of the project, with a + where files were changed since; "unknown" outside a checkout of it.
 
     Asked once in a process, by `train` before the first step: what is committed during a long run is not what runs.
     """
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12"]
+    if places.INSTALLED:  # a repository around it would be somebody else's
+        return "unknown"
+    command = ["git", "-C", str(places.PROJECT), "describe", "--always", "--dirty=+", "--abbrev=12"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):

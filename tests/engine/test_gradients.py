@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacl_lib.engine import gradients
-from tacl_lib.engine.exact_products import exact_products
+from tacl_lib.engine.compiled import add_product, affine, exact_products, product_transposed
 from tacl_lib.engine.gradient_pool import RIDGE, GradientPool
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import Layers
@@ -375,3 +375,23 @@ def test_exact_products_are_float64_sums_of_float32_numbers(width):
     found = exact_products(rows, others)
     assert found.dtype == torch.float64
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-6 * 1e-3)
+
+
+@pytest.mark.parametrize("count", [7, 10, 20])
+@pytest.mark.parametrize(("width", "others"), [(784, 200), (200, 10), (65, 17), (5, 3), (297, 33)])
+def test_products_of_a_few_rows_are_those_of_torch(count, width, others):
+    random = torch.Generator().manual_seed(0)
+
+    def made(*shape):
+        return torch.randn(3, *shape, generator=random)
+
+    rows, matrix, turned, out = made(count, width), made(width, others), made(others, width), made(count, others)
+    expected = out.double() + rows.double() @ matrix.double()
+    # float32 sums of ``width`` numbers of size 1
+    near = {"rtol": 0, "atol": 1e-5 * width**0.5, "check_dtype": False}
+    torch.testing.assert_close(add_product(out, rows, matrix), expected, **near)
+    bias = made(1, others)
+    torch.testing.assert_close(affine(bias, rows, matrix), bias.double() + rows.double() @ matrix.double(), **near)
+    torch.testing.assert_close(product_transposed(rows, turned), rows.double() @ turned.double().mT, **near)
+    # What autograd has to see goes through torch.
+    assert affine(bias, rows, matrix.requires_grad_()).requires_grad

@@ -8,7 +8,7 @@ import pytest
 import torch
 from bench import measure, operations, report, rows, stored, versions
 from bench.__main__ import main
-from bench.contenders import PlainBgd, PlainSgd, set_parameters
+from bench.contenders import PlainBgd, PlainSgd, RunByRun, perceptron, set_parameters
 
 from tacl_lib.core.learners import make_learner
 from tacl_lib.engine.mlp import Mlp
@@ -18,6 +18,7 @@ from tacl_lib.report import engine_speed
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (12, 8, 7, 10)
+START, END = "<!-- bench -->", "<!-- /bench -->"  # as they stand in the README
 
 
 @pytest.fixture
@@ -104,6 +105,21 @@ def test_the_dense_projection_makes_the_steps_of_the_pool(replace):
     torch.testing.assert_close(parameters(plain.model), learner.network.vector(0), rtol=1e-4, atol=1e-5)
 
 
+def test_runs_one_by_one_are_the_stacked_ones():
+    from tacl_lib.engine.module_network import ModuleNetwork
+
+    stacked = ModuleNetwork((3, 4), lambda: perceptron(SIZES), (), SIZES[-1], features=SIZES[0])
+    learner, alone = make_learner("sgd", stacked, rate=0.1), RunByRun(lambda: perceptron(SIZES), 2, rate=0.1)
+    for run, model in enumerate(alone.models):
+        model.load_state_dict(stacked.parameters(run))
+    for x, y in rows.made_batches(runs=2, batch=5, count=8, features=SIZES[0]):
+        learner.step(x, y)
+        alone.step(x, y)
+    for run, model in enumerate(alone.models):
+        found = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+        torch.testing.assert_close(found, stacked.vector(run), rtol=1e-4, atol=1e-5)
+
+
 def test_the_table_shows_ratios_first_and_says_whether_they_meet_the_bar(bench):
     lines = report.table(bench).splitlines()
     assert lines[2] == (
@@ -125,11 +141,11 @@ def test_a_bar_may_hold_for_one_number_of_threads_only(bench):
 
 def test_the_readme_gets_the_block_between_its_markers_and_nowhere_else(bench, tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{report.START}\nold\n{report.END}\nafter\n")
+    readme.write_text(f"before\n{START}\nold\n{END}\nafter\n")
     for _ in range(2):  # the second time changes nothing
         report.write_readme(readme, bench)
         block = report.readme_block(bench)
-        assert readme.read_text() == f"before\n{report.START}\n{block}\n{report.END}\nafter\n"
+        assert readme.read_text() == f"before\n{START}\n{block}\n{END}\nafter\n"
     assert "| SGD | plain PyTorch | 3.10× | 2.00× | at least 2.5× |" in block
     assert block.endswith("Not met here: SGD with 2 threads; a batch with 1 and 2 threads.")
     for row in bench["rows"]:
@@ -139,7 +155,7 @@ def test_the_readme_gets_the_block_between_its_markers_and_nowhere_else(bench, t
 
 def test_a_readme_without_markers_is_left_alone(bench, tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"{report.END} the wrong way round {report.START}\n")
+    readme.write_text(f"{END} the wrong way round {START}\n")
     with pytest.raises(TaclError, match="has no markers <!-- bench -->"):
         report.write_readme(readme, bench)
     assert "wrong way" in readme.read_text()
@@ -147,7 +163,7 @@ def test_a_readme_without_markers_is_left_alone(bench, tmp_path):
 
 def test_numbers_of_a_part_do_not_get_into_a_readme(bench, tmp_path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"{report.START}\nold\n{report.END}\n")
+    readme.write_text(f"{START}\nold\n{END}\n")
     report.write(tmp_path / "bench.json", bench | {"whole": False})
     with pytest.raises(SystemExit, match="measure all of it"):
         main(["--write-readme", "--readme", str(readme), "--out", str(tmp_path)])
@@ -156,8 +172,8 @@ def test_numbers_of_a_part_do_not_get_into_a_readme(bench, tmp_path):
 
 def test_the_readme_holds_what_was_measured():
     numbers, text = ROOT / "figures" / "bench.json", (ROOT / "README.md").read_text(encoding="utf-8")
-    assert report.START in text
-    held = text.partition(report.START)[2].partition(report.END)[0].strip()
+    assert START in text
+    held = text.partition(START)[2].partition(END)[0].strip()
     assert held == report.readme_block(report.read(numbers))
 
 

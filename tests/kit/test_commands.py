@@ -1,6 +1,8 @@
 """The one command `tacl`: every subcommand answers, and a wrong one is told in a sentence."""
 
 import re
+import signal
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -26,7 +28,7 @@ def test_alone_it_lists_its_commands(capsys):
 
 
 def test_an_unknown_command_lists_the_known_ones():
-    with pytest.raises(SystemExit, match=r"tacl: unknown command 'rnu'; choose one of: run, .*\.$"):
+    with pytest.raises(SystemExit, match=r"tacl: unknown command 'rnu'; choose one of: new, .*run, .*\.$"):
         tacl.main(["rnu"])
 
 
@@ -43,6 +45,18 @@ def test_what_a_command_fails_with_is_the_exit_code(monkeypatch):
     with pytest.raises(SystemExit) as caught:
         tacl.main(["data"])
     assert caught.value.code == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_told_to_stop_says_so(number, monkeypatch):
+    monkeypatch.setattr("tacl_lib.paper.verify.main", lambda arguments: signal.raise_signal(number))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit, match=r"^verify: stopped\.$"):
+            tacl.main(["verify"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_fresh_copy_needs_a_name():

@@ -107,7 +107,7 @@ def test_set_up_says_in_one_sentence_what_is_missing(tmp_path):
 
 
 ROOMS = ["plain", "data", "core", "engine", "training", "runs", "paper", "report", "teaching"]
-SHARED = {"errors", "files", "names"}
+SHARED = {"errors", "files", "names", "places", "plugins"}
 
 
 def test_a_room_imports_what_its_docstring_says_and_never_a_later_one():

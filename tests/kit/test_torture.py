@@ -5,6 +5,7 @@ import sys
 
 import psutil
 import pytest
+import torch
 import torture
 from torture import bits, busy_machine, hit, single_runs
 
@@ -43,3 +44,15 @@ def test_torture_would_count_what_is_lost(monkeypatch):
     gone = psutil.Popen([sys.executable, "-c", ""])
     gone.wait()
     assert not hit(gone, "KILL", rng)
+
+
+def test_torture_compares_with_runs_of_as_many_threads_as_a_worker_has(monkeypatch, capsys):
+    """With two, the last bits differ, and all that was stored would look lost."""
+    seen = []
+    monkeypatch.setattr(torture, "bits", lambda *_: [("threads", "none", seen.append(torch.get_num_threads()) or 1, 0)])
+    monkeypatch.setattr(sys, "argv", ["torture", *(f"--{part}=0" for part in ("single", "reproductions", "rounds"))])
+    torch.set_num_threads(2)
+    with pytest.raises(SystemExit) as ended:
+        torture.main()
+    assert (ended.value.code, seen) == (0, [1])
+    assert "| threads | none | 1 | 0 |" in capsys.readouterr().out

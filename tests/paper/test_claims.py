@@ -201,9 +201,9 @@ def test_forgetting_is_compared_with_sgd_on_both_streams():
     finding = about(findings(runs(cells)), "without being told")
     assert finding.count == "2 of 3 tested, 60 in all"
     assert [(part.holds, part.numbers) for part in finding.tested] == [
-        (True, "MNIST class: TA-OGD 0.200, SGD 0.300"),
-        (False, "MNIST class: TA-A-GEM 0.300, SGD 0.300"),
-        (True, "MNIST class (continuous): TA-OGD 0.100, SGD 0.300"),
+        (True, "MNIST class, forgetting: TA-OGD 0.200, SGD 0.300"),
+        (False, "MNIST class, forgetting: TA-A-GEM 0.300, SGD 0.300"),
+        (True, "MNIST class (continuous), forgetting: TA-OGD 0.100, SGD 0.300"),
     ]
 
 

@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from tacl_lib.paper.compare import UNPUBLISHED, counts, make_cells
 from tacl_lib.report import beyond
 from tacl_lib.runs.beyond import PROFILES, STORED, columns, jobs
 from tacl_lib.runs.store import REFERENCE, Store
+from tacl_lib.teaching.widgets.explorer_state import Library
 
 QUESTION = ("A against B", "A", "B")
 
@@ -59,3 +61,24 @@ def test_the_learned_accuracy_is_that_at_the_end_of_the_first_task():
     last = record.epochs.index[record.epochs["task"] == 0][-1]
     row = runs[(runs["variant"] == "SGD") & (runs["network"] == "MLP") & (runs["seed"] == record.seed)].iloc[0]
     assert row["learned"] == record.accuracy[last, 0]
+
+
+def test_another_network_has_no_number_of_the_paper_and_is_never_counted():
+    runs = Store(STORED).summaries([jobs(PROFILES["beyond"])[7]])
+    assert set(runs["network"]) == {"cnn"}
+    cells = make_cells(runs)
+    own = cells[cells["runs"] > 0]
+    assert len(own) == 3
+    assert own["paper"].isna().all()
+    assert (own["verdict"] == UNPUBLISHED).all()
+    assert counts(cells)["run"] == 0
+
+
+def test_the_explorer_shows_networks_as_lines_beside_each_other():
+    library = Library(Store(STORED))
+    group = f"REDUCED ({PROFILES['beyond'].reduction})"
+    assert library.groups() == [group]
+    lines = {line.label: line for line in library.available(group, "disjoint", "fashion_mnist", "class")}
+    assert {"SGD", "SGD (network cnn, width 8)", "SGD (network resnet, width 8)"} <= set(lines)
+    assert lines["SGD"].plain
+    assert not lines["SGD (network cnn, width 8)"].plain

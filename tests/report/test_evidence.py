@@ -11,6 +11,7 @@ from tacl_lib.paper.judging import Finding, Part
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.report import evidence
 from tacl_lib.report.evidence import pages
+from tacl_lib.runs import RunSpec
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
 from tacl_lib.training.record import Record
@@ -147,7 +148,7 @@ def test_pages_figures_and_the_readme_are_written_as_far_as_there_are_runs(store
     text = (figures / "disjoint_mnist.alt.txt").read_text(encoding="utf-8")
     assert "3 line charts" in text  # of the one split that was run
     page = (figures / "README.md").read_text(encoding="utf-8")
-    assert "No runs yet for: Fashion-MNIST, disjoint tasks, " in page
+    assert "No runs yet for: Fashion-MNIST, disjoint tasks; " in page
     assert "SVHN, continuous change" in page
     first = (tmp_path / "pages" / "README.md").read_text(encoding="utf-8")
     assert "Not run yet: MNIST disjoint (permutation, rotation); MNIST continuous" in first
@@ -159,10 +160,22 @@ def test_what_a_file_says_is_shown_and_not_obeyed(store):
     put(store, "sgd", 0.8, range(4))
     (record,) = store.records(spec, [0])
     record.info["commit"] = "<script>alert(1)</script>|x"
+    record.info["data"]["note"] = "<script>alert(2)</script>"
     record.write(store.path(spec, 0))
     text = "".join(pages(Evidence(store)).values())
     assert "<script" not in text
     assert "&lt;script>alert(1)&lt;/script>&#124;x" in text
+    assert "Not the published data: &lt;script>alert(2)" in text
+
+
+def test_runs_of_a_dataset_that_the_paper_has_not_are_listed_too(store):
+    put(store, "sgd", 0.8, range(5))
+    (record,) = store.records(PROFILES["paper"].spec("mnist", "class", "disjoint", "sgd"), [0])
+    spec = RunSpec("digits", "class", learner="sgd", epochs=2)
+    record.info["spec"] = spec.full()
+    del record.info["machine"]  # nor do all say on what they were made
+    store.write(spec, [record])
+    assert "| digits class (disjoint, SGD) | 0.800 (–) |" in "".join(pages(Evidence(store)).values())
 
 
 def test_each_of_the_ten_claims_is_made_of_claims_and_of_all_that_matter(store):

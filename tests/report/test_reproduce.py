@@ -348,6 +348,7 @@ def test_no_study_is_run_where_none_is_planned(monkeypatch, tmp_path):
         (["--seeds", "-1"], "seeds must be distinct whole numbers from 0 on"),
         (["--results", "x" * 300], "cannot be written to: the name is too long"),
         (["--build", "/dev/null/build"], "cannot be written to: a part of the path is a file"),
+        (["--status", "--results", "x" * 300], "cannot be read (File name too long); choose another folder"),
         (["--status", "--profile", "huge"], "unknown profile 'huge'"),
         (["--status", "--methods", "sdg"], "unknown method 'sdg'"),
         (["--status", "--datasets", "mnits"], "unknown dataset 'mnits'"),
@@ -364,6 +365,20 @@ def test_bad_input_is_one_sentence_before_anything_is_run(wrong, expected, tmp_p
     assert expected in ended.value.code
     assert "\n" not in ended.value.code
     assert not list(tmp_path.iterdir())
+
+
+def test_only_what_is_to_be_written_must_be_writable(monkeypatch, tmp_path):
+    """Finished runs on a disk that is read-only give their report all the same."""
+    asked, begun = [], []
+    monkeypatch.setattr(reproduce, "writable", lambda *folders: asked.append({folder.name for folder in folders}))
+    monkeypatch.setattr(reproduce, "reproduce", lambda *_: begun.append(True))
+    words = [*CHOICE, *(f"--{name}={tmp_path / name}" for name in ("results", "build", "figures"))]
+    reproduce.main(words)
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(Store, "missing", lambda *_: [])
+    reproduce.main(words)
+    assert asked == [{"results", "build", "figures"}, {"build", "figures"}]
+    assert len(begun) == 2
 
 
 def test_bad_input_ends_with_code_1(environment):

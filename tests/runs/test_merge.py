@@ -124,7 +124,8 @@ def test_an_odd_file_is_refused_and_the_others_are_taken(case, theirs, mine):
         ({"spec": PLAIN.full() | {"learner": "nobody"}}, "nobody"),
         ({"spec": PLAIN.full() | {"epochs": 3}}, "renamed"),
         ({"spec": PLAIN.full() | {"epochs": "many"}}, "epochs"),
-        ({"spec": 7}, "which run it is"),
+        ({"spec": 7}, "its entry 'spec'"),
+        ({"finished": "yesterday"}, "its entry 'finished'"),
     ],
 )
 def test_runs_of_unknown_origin_are_refused(info, reason, theirs, mine, records):

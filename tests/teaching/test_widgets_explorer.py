@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 import tacl_lib.paper
+from tacl_lib.places import PROJECT
 from tacl_lib.report import summary
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS
 from tacl_lib.runs.profiles import PROFILES
-from tacl_lib.runs.store import REFERENCE, ROOT, Store
+from tacl_lib.runs.store import REFERENCE, Store
 from tacl_lib.teaching.widgets import explorer_figure
 from tacl_lib.teaching.widgets import explorer_state as states
 from tacl_lib.teaching.widgets.explorer import forgetting_explorer
@@ -260,7 +261,7 @@ def test_the_reference_runs_of_the_project_are_shown():
     view.experiment.value, view.dataset.value, view.split.value = summary.SHOWN
     assert view.said == ""
     lines = [trace.name for trace in visible(view, "average_accuracy", "line")]
-    table = (ROOT / "README.md").read_text()
+    table = (PROJECT / "README.md").read_text()
     # The README's table is made from the same runs by other code.
     for label, drawn in zip(lines, view.state.drawn, strict=True):
         value, deviation = drawn.ours["average_accuracy"]

@@ -234,6 +234,23 @@ ODD_STATES = {
     "half a memory": lambda state: state["learner"]["memory"].pop("added"),
     "a log of something else": lambda state: state["recorder"].update(content=[3]),
     "no log": lambda state: state.pop("recorder"),
+    "a log without its steps": lambda state: state["recorder"].update(steps=[]),
+    "a log of other types": lambda state: state["recorder"].update(
+        events=[e.short() for e in state["recorder"]["events"]]
+    ),
+    "half a log": lambda state: state["recorder"].update(events=[e[1:] for e in state["recorder"]["events"]]),
+    "a memory of another size in the log": lambda state: state["recorder"].update(content=[torch.zeros(1, 1).long()]),
+    "no steps of the learner": lambda state: state["learner"].update(steps=None),
+    "weights of another type": lambda state: state["learner"]["network"].update(
+        weights=state["learner"]["network"]["weights"].half()
+    ),
+    "one number for all counts": lambda state: state["learner"]["memory"].update(
+        added=state["learner"]["memory"]["added"].flatten()[:1]
+    ),
+    "an accuracy above 1": lambda state: state["accuracy"][:, 0].fill_(1.5),
+    "a memory of less than nothing": lambda state: state["memory"].fill_(-1),
+    "divergence after the end": lambda state: state["diverged_at"].fill_(10**9),
+    "more projections than steps": lambda state: state["projected_steps"].fill_(10**9),
 }
 
 

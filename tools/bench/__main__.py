@@ -73,9 +73,10 @@ def _obey(options: argparse.Namespace) -> None:
         if name not in NAMES:
             raise unknown_name("part of the bench", name, NAMES)
     names, notes = tuple(name for name in NAMES if name in (options.only or NAMES)), []
-    if options.no_avalanche and "agem" in names:
-        names = tuple(name for name in names if name != "agem")
-        notes.append("agem was left out, as --no-avalanche asks.")
+    for name in ("agem", "experiences") if options.no_avalanche else ():
+        if name in names:
+            names = tuple(other for other in names if other != name)
+            notes.append(f"{name} was left out, as --no-avalanche asks.")
     effort = measure.QUICK if options.quick else measure.FULL
     whole = names == NAMES and not options.quick
     out = options.out or Path("figures" if whole else "build")

@@ -1,5 +1,6 @@
-"""Avalanche as a contender: its environment, and the process that makes its steps."""
+"""Avalanche as a contender, and as a home of the kit's plugins: its environment, and the processes in it."""
 
+import os
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import torch
 from bench.environments import prepared
 from bench.measure import Contender
 from bench.processes import process
+from tacl_lib.places import PROJECT
 
 VERSION = "0.6.0"
 ENVIRONMENT = Path("build") / "avalanche-venv"
@@ -30,3 +32,12 @@ def avalanche(environment: Path = ENVIRONMENT):
             return ask({"threads": torch.get_num_threads(), "steps": count})["seconds"]
 
         yield Contender("avalanche", block), versions
+
+
+def experiences(count: int, environment: Path = ENVIRONMENT) -> tuple[dict, dict]:
+    """Seconds of steps of the kit's TA-A-GEM plugin, early and after so many experiences; and the versions there."""
+    python = prepared(environment, f"avalanche-lib=={VERSION}")
+    command = [python, "-P", Path(__file__).with_name("experiences_side.py").resolve()]
+    here = os.environ | {"PYTHONPATH": str(PROJECT)}
+    with process("Avalanche", command, environment / "experiences.log", here) as (versions, ask):
+        return ask({"experiences": count}), versions

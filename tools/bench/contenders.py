@@ -52,6 +52,25 @@ class PlainSgd:
         self.optimizer.step()
 
 
+class RunByRun:
+    """The usual training loop for several runs: a model for each, trained one after another in every step."""
+
+    def __init__(
+        self, build: Callable[[], nn.Module], runs: int, image_shape: tuple[int, ...] = (), rate: float = 1e-3
+    ):
+        self.models, self.image_shape = [build() for _ in range(runs)], image_shape
+        self.loss = nn.CrossEntropyLoss()
+        self.optimizers = [torch.optim.SGD(model.parameters(), lr=rate) for model in self.models]
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        if self.image_shape:
+            x = x.unflatten(2, self.image_shape).permute(0, 1, 4, 2, 3)
+        for model, optimizer, images, labels in zip(self.models, self.optimizers, x, y, strict=True):
+            optimizer.zero_grad()
+            self.loss(model(images), labels).backward()
+            optimizer.step()
+
+
 class DenseOgd:
     """Projection with whole gradients: a ``[capacity, p]`` matrix G, one row per stored gradient.
 

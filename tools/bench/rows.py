@@ -12,7 +12,16 @@ import torch
 
 from bench import jax_env
 from bench.avalanche_env import METHOD, avalanche
-from bench.contenders import DenseOgd, PlainBgd, PlainSgd, in_order_of_model, set_parameters
+from bench.avalanche_env import experiences as in_avalanche
+from bench.contenders import (
+    DenseOgd,
+    PlainBgd,
+    PlainSgd,
+    RunByRun,
+    in_order_of_model,
+    perceptron,
+    set_parameters,
+)
 from bench.measure import THREADS, Contender, Effort, compared, race, spread, stepper, threads
 from tacl_lib.core.learners import Learner, Ogd, TaOgd, make_learner
 from tacl_lib.core.memory import policy_named
@@ -21,6 +30,8 @@ from tacl_lib.core.tasks import make_tasks
 from tacl_lib.data import Dataset, cache
 from tacl_lib.engine.gradients import Gradient, dense
 from tacl_lib.engine.mlp import Mlp
+from tacl_lib.engine.module_network import ModuleNetwork
+from tacl_lib.engine.networks import cnn
 from tacl_lib.errors import TaclError
 
 RUNS, BATCH, SIZES = 5, 10, (784, 200, 200, 10)
@@ -89,6 +100,17 @@ def agem(effort: Effort) -> Iterable[dict]:
     for name, title in (("agem", "A-GEM"), ("ta_agem", "TA-A-GEM")):
         cells = cells_of(results, name, "avalanche")
         yield row(name, title, theirs, FASTER, 5.0, cells, note=METHOD, versions=versions)
+
+
+def experiences(effort: Effort) -> Iterable[dict]:
+    """A memory of constant size must not slow down: steps of the plugin at both ends of a long stream."""
+    count = 1000 if effort.rounds > 3 else 100
+    found, versions = in_avalanche(count)
+    early, late = (np.asarray(found[end]) for end in ("early", "late"))
+    cell = {"ratio": spread(late / np.median(early)), "ours": 1e3 * np.median(late), "theirs": 1e3 * np.median(early)}
+    cell["raw_seconds"] = {"ours": found["late"], "theirs": found["early"]}
+    title = f"TA-A-GEM in Avalanche's loop at experience {count:,}"
+    yield row("experiences", title, "at experience 10", "ms", 1.2, {"any": cell}, at_most=True, versions=versions)
 
 
 def jax(effort: Effort) -> Iterable[dict]:
@@ -165,6 +187,29 @@ def bgd(effort: Effort) -> Iterable[dict]:
     yield row("bgd", "BGD, inputs without zeros", theirs, FASTER, None, cells_of(results, "bgd", "plain"))
 
 
+def module(effort: Effort) -> Iterable[dict]:
+    """Any module, stacked, against the same modules run by run, and against the engine of the perceptron."""
+    theirs, note = "plain PyTorch, run by run", "Run by run: a copy of the module for each seed, one after another."
+    for name, title, build in (
+        ("module_sgd", "ModuleNetwork, SGD, perceptron", lambda: perceptron(SIZES)),
+        ("module_cnn", "ModuleNetwork, SGD, CNN", lambda: cnn((28, 28, 1), SIZES[-1], width=8)),
+    ):
+        shape = () if name == "module_sgd" else (28, 28, 1)
+        network = ModuleNetwork(range(RUNS), build, shape, SIZES[-1], features=SIZES[0])
+        stacked = of_learner(make_learner("sgd", network), "stacked")
+        alone = stepper("alone", RunByRun(build, RUNS, shape).step, made_batches(), RUNS)
+        cells = cells_of(at_each_thread_count([stacked, alone], effort), "stacked", "alone")
+        yield row(name, title, theirs, FASTER, None, cells, note=note)
+    for method, title in (("sgd", "SGD"), ("ta_agem", "TA-A-GEM"), ("ta_ogd", "TA-OGD")):
+        network = ModuleNetwork(range(RUNS), lambda: perceptron(SIZES), (), SIZES[-1], features=SIZES[0])
+        ours = of_learner(make_learner(method, network), "module")
+        engine = of_learner(learner_named(method), "engine")
+        cells = cells_of(at_each_thread_count([ours, engine], effort), "module", "engine")
+        yield row(
+            f"module_{method}_engine", f"ModuleNetwork, {title}, perceptron", "the kit's engine", FASTER, None, cells
+        )
+
+
 def mnist_or_like() -> tuple[Dataset, str]:
     """MNIST if it is in the cache, else noise of its size: the work does not depend on what the images show."""
     found = cache.read("mnist")
@@ -232,9 +277,11 @@ def player(effort: Effort) -> Iterable[dict]:
 BENCHES: dict[str, Callable[[Effort], Iterable[dict]]] = {
     "sgd": sgd,
     "agem": agem,
+    "experiences": experiences,
     "jax": jax,
     "ta_ogd": ta_ogd,
     "bgd": bgd,
+    "module": module,
     "streams": streams,
     "player": player,
 }

@@ -26,9 +26,9 @@ from bench.rows import BATCH, RUNS, SIZES, image_batches, mnist_or_like
 from tacl_lib.core.learners import settings_of
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
+from tacl_lib.places import PROJECT as ROOT
 from tacl_lib.report.engine_speed import FILE, caption, table
 from tacl_lib.runs.profiles import METHODS
-from tacl_lib.runs.store import ROOT
 from tacl_lib.training.record import commit as of_project
 
 SIDE = Path(__file__).with_name("version_side.py")

@@ -5,9 +5,11 @@ from typing import NamedTuple, get_args
 
 import torch
 
+from tacl_lib.core.checking import is_finite
 from tacl_lib.core.memory import Geometry, Placement
 from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
+from tacl_lib.plugins import Register
 
 
 class Stored(NamedTuple):
@@ -45,8 +47,12 @@ class Learner:
 
     def __init__(self, network: Network, *, rate: float = 1e-3):
         """rate: the learning rate η."""
-        if not rate > 0:
-            raise TaclError(f"the learning rate must be greater than 0, not {rate}.")
+        if not all(hasattr(network, name) for name in ("runs", "features", "classes", "loss_gradient")):
+            name = network.__name__ if isinstance(network, type) else type(network).__name__
+            wrap = "; wrap a module: ModuleNetwork(seeds, build, image_shape, classes)"
+            raise TaclError(f"a learner needs a network such as Mlp or ModuleNetwork, not {name}{wrap}.")
+        if not is_finite(rate) or rate <= 0:
+            raise TaclError(f"the learning rate must be a finite number greater than 0, not {rate!r}.")
         self.network, self.rate = network, rate
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
@@ -81,13 +87,16 @@ class TaskAwareLearner(Learner):
         raise TaclError(f"the learner {type(self).__name__} has no method end_task(x, y); write one.")
 
 
-LEARNERS: dict[str, type[Learner]] = {}
+LEARNERS: dict[str, type[Learner]] = Register()
 
 
 def register(learner: type[Learner]) -> type[Learner]:
     """Class decorator: the learner can then be asked for by its name."""
-    if not (isinstance(getattr(learner, "name", None), str) and issubclass(learner, Learner)):
-        raise TaclError(f"{learner.__name__} must be a Learner with a class attribute name = '...'.")
+    if not (
+        isinstance(learner, type) and issubclass(learner, Learner) and isinstance(getattr(learner, "name", None), str)
+    ):
+        name = getattr(learner, "__name__", repr(learner))
+        raise TaclError(f"{name} must be a subclass of Learner with a class attribute name = '...'.")
     refuse_second(LEARNERS, "learner", learner.name, learner)
     LEARNERS[learner.name] = learner
     return learner

@@ -5,6 +5,7 @@ Literally: `tacl_lib/plain/bgd.py`.
 
 import torch
 
+from tacl_lib.core.checking import is_finite
 from tacl_lib.core.learners.base import Learner, Step, check_positive, register
 from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError, unknown_name
@@ -41,8 +42,8 @@ class Bgd(Learner):
         """
         super().__init__(network, rate=eta)
         check_positive(passes=passes)
-        if not std_init > 0:
-            raise TaclError(f"std_init must be greater than 0, not {std_init}.")
+        if not is_finite(std_init) or std_init <= 0:
+            raise TaclError(f"std_init must be a finite number greater than 0, not {std_init!r}.")
         if batch_loss not in BATCH_LOSSES:
             raise unknown_name("batch_loss", batch_loss, BATCH_LOSSES)
         self.passes, self.batch_loss, self.steps = passes, batch_loss, 0
@@ -52,10 +53,10 @@ class Bgd(Learner):
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         self.network.check_batch(x, y)
         self.noise.begin(self.steps)
-        self.steps += 1
         weight = 1.0 if self.batch_loss == "sum" else 1 / y.shape[1]
         network, std, draws = self.network, self.std, self.passes
         loss = self.noise.learn(network, std, x, y, weight / draws, draws, self.rate)
+        self.steps += 1
         return Step(loss / (y.shape[1] * weight), self.rate)
 
     @property

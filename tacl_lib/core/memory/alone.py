@@ -2,6 +2,7 @@
 
 import torch
 
+from tacl_lib.core.checking import checked_device, is_whole
 from tacl_lib.core.memory.memory import Memory, sample_memory
 from tacl_lib.core.memory.policies import Geometry
 from tacl_lib.core.memory.samples import draw
@@ -34,7 +35,9 @@ class ClusterMemory:
         space: str = "x",
     ):
         self.geometry = Geometry(1 if classes is None else classes, clusters, size).checked()
-        self.classes, self.policy, self.device, self.space = classes, policy, device, space
+        if not is_whole(seed, 0):
+            raise TaclError(f"seed must be a whole number from 0 on, not {seed!r}.")
+        self.classes, self.policy, self.device, self.space = classes, policy, checked_device(device), space
         self._random = torch.Generator().manual_seed(seed)
         self._memory: Memory | None = None
         self._shapes: dict[str, torch.Size] = {}
@@ -46,8 +49,11 @@ class ClusterMemory:
 
     def add(self, x: torch.Tensor, y: int | torch.Tensor, **fields: torch.Tensor) -> bool:
         """Add one sample with its label, and whatever belongs to it. Returns whether it was kept."""
-        given = {name: torch.as_tensor(value, device=self.device) for name, value in {"x": x, **fields}.items()}
-        y = torch.as_tensor(y, device=self.device)
+        try:
+            given = {name: torch.as_tensor(value, device=self.device) for name, value in {"x": x, **fields}.items()}
+            y = torch.as_tensor(y, device=self.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TaclError("x, y and all fields must be tensors, or numbers that make one.") from error
         self._check(given, y)
         if self._memory is None:
             self._begin({name: tensor.shape for name, tensor in given.items()})
@@ -64,7 +70,7 @@ class ClusterMemory:
 
         Returns ``x [n, ...]``, ``y [n]`` and every field.
         """
-        if self._memory is None or count < 1:
+        if self._memory is None or not is_whole(count):
             raise TaclError("a sample needs a count of 1 or more and a memory to which something was added.")
         keys = torch.rand(1, self.geometry.capacity, generator=self._random).to(self.device)
         places, weight = draw(self._memory.filled, count, keys)
@@ -87,6 +93,8 @@ class ClusterMemory:
         return {"memory": held, "shapes": shapes, "random": self._random.get_state(), "geometry": list(self.geometry)}
 
     def load_state_dict(self, state: dict) -> None:
+        if not isinstance(state, dict) or not {"geometry", "shapes", "memory", "random"} <= state.keys():
+            raise TaclError("this is no state of a ClusterMemory; give what state_dict() returned.")
         if list(self.geometry) != state["geometry"]:
             raise TaclError(f"this state is of a memory of {state['geometry']}, not of {list(self.geometry)}.")
         self._memory, self._shapes = None, {}

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tacl_lib.core.checking import check_whole
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
+from tacl_lib.plugins import Register
 
 
 class Geometry(NamedTuple):
@@ -26,8 +28,7 @@ class Geometry(NamedTuple):
 
     def checked(self) -> "Geometry":
         for name, value in self._asdict().items():
-            if value < 1:
-                raise TaclError(f"a memory's {name} must be at least 1, not {value}.")
+            check_whole(**{f"a memory's {name}": value})
         return self
 
 
@@ -103,18 +104,17 @@ def reservoir(arrival: Arrival) -> Placement:
     return arrival.into_pool(place.clamp(max=room - 1), place < room)
 
 
-POLICIES: dict[str, Policy] = {
-    "clustering": nearest_cluster,
-    "random": random_cluster,
-    "fifo": fifo,
-    "reservoir": reservoir,
-}
+POLICIES: dict[str, Policy] = Register(
+    clustering=nearest_cluster, random=random_cluster, fifo=fifo, reservoir=reservoir
+)
 
 
 def register_policy(name: str) -> Callable[[Policy], Policy]:
     """Decorator: the policy can then be asked for by its name, as ``policy="..."`` of a learner."""
 
     def registered(policy: Policy) -> Policy:
+        if not callable(policy) or not isinstance(name, str):
+            raise TaclError(f"a memory policy is a function of an Arrival, with a word as its name, not {policy!r}.")
         refuse_second(POLICIES, "memory policy", name, policy)
         POLICIES[name] = policy
         return policy

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch, Rectangle
 
 from tacl_lib.errors import TaclError
@@ -14,8 +15,8 @@ from tacl_lib.report.figures.parts import key_of
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
 
 SHORT = {"average_accuracy": "Average accuracy", "first_task_accuracy": "First task", "forgetting": "Forgetting"}
-LARGEST = 0.06  #: differences beyond it have the darkest colour
-EMPTY = "#ececec"  #: a cell without a run
+STEP, STEPS = 0.01, 13  #: width of a colour and their number; larger differences have the darkest
+EMPTY = "#d2d2d2"  #: a cell without a run
 _EMPTY_CELL = {"facecolor": EMPTY, "edgecolor": "white", "lw": 0.8}
 _HATCHED = _EMPTY_CELL | {"hatch": "////"}
 
@@ -28,7 +29,7 @@ def heat_map(cells: pd.DataFrame) -> Picture:
     """
     cells = _published(cells)
     with style.applied():
-        picture = new_picture(12, 6.3)
+        picture = new_picture(9.6, 5.8)
         rows = {name: cells.loc[cells["experiment"] == name, "method"].nunique() for name in EXPERIMENTS}
         axes = picture.subplots(len(METRICS), len(EXPERIMENTS), squeeze=False)
         for column, experiment in enumerate(rows):
@@ -40,7 +41,7 @@ def heat_map(cells: pd.DataFrame) -> Picture:
         for row, metric in enumerate(METRICS):
             axes[row, 0].set_ylabel(SHORT[metric], fontweight="bold")
         bar = picture.colorbar(
-            axes[0, 0].collections[0], ax=axes, location="bottom", fraction=0.03, aspect=60, extend="both"
+            axes[0, 0].collections[0], ax=axes, location="bottom", fraction=0.035, aspect=50, extend="both"
         )
         bar.set_label("ours minus the paper's")
         bar.outline.set_visible(False)
@@ -62,7 +63,7 @@ def scatter(cells: pd.DataFrame) -> Picture:
         raise TaclError("there are no cells with runs to compare; run some first.")
     looks = style.looks(there["method"])
     with style.applied():
-        picture = new_picture(6.2, 6.6)
+        picture = new_picture(6.2, 6.1)
         ax = picture.subplots()
         ax.axline((0, 0), slope=1, color=style.INK, lw=0.9, zorder=2)
         ax.fill_between(
@@ -99,10 +100,9 @@ def _panel(ax: Axes, part: pd.DataFrame, last: bool) -> None:
     sns.heatmap(
         wide,
         ax=ax,
-        cmap="vlag",
-        center=0,
-        vmin=-LARGEST,
-        vmax=LARGEST,
+        cmap=ListedColormap(sns.color_palette("vlag", STEPS)),
+        vmin=-STEP * STEPS / 2,
+        vmax=STEP * STEPS / 2,
         annot=far,
         fmt="",
         annot_kws={"size": 6.5},

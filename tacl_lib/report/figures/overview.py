@@ -32,7 +32,15 @@ def overview_figure(runs: Mapping[str, Sequence[Record]], *, title: str = "") ->
         ax.set_title("Is the first task still known?")
         ax.set_xlabel("Epochs trained")
         ax.set_ylabel("Accuracy of first task")
-        left.legend(handles=key_of(looks.values()), loc="outside lower center", ncols=4, handlelength=4, frameon=False)
+        left.legend(
+            handles=key_of(looks.values()),
+            loc="outside lower center",
+            ncols=len(looks),
+            frameon=False,
+            handlelength=2.9,
+            columnspacing=1.1,
+            handletextpad=0.5,
+        )
         memory = right.subplots()
         draw_timeline(memory, shown)
         memory.set_title(f"What the memory of {looks[MEMORY_OF].label} holds: oldest task in each cluster")

@@ -82,9 +82,11 @@ def mark_tasks(ax: Axes, epochs: pd.DataFrame) -> None:
 
 
 def tidy(ax: Axes, epochs: int) -> None:
-    """A quiet frame, whole epochs on the x axis."""
+    """A quiet frame, whole epochs on the x axis, and no room for what cannot be: all that is drawn lies in [0, 1]."""
     ax.set_xlim(0, epochs * 1.015)  # a little more, so that the last markers are whole
     ax.margins(y=0.06)
+    low, high = ax.get_ylim()
+    ax.set_ylim(max(low, -0.03), min(high, 1.03))  # a band of few runs may reach beyond
     ax.grid(axis="y")
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

@@ -94,12 +94,14 @@ def save(figure: Figure, folder: Path | str, name: str, alt: str | None = None, 
 
 
 def _smaller(png: bytes) -> bytes:
-    """The same image with 1,100 dots across and 128 colours."""
+    """The same image with 1,100 dots across and 256 colours."""
     with Image.open(io.BytesIO(png)) as image:
         image = image.convert("RGB")
         image.thumbnail((1100, 1100), Image.Resampling.LANCZOS)
         packed = io.BytesIO()
-        image.quantize(128, dither=Image.Dither.NONE).save(packed, "PNG", optimize=True)
+        # Not the usual median cut, which turns the colour of a thin line into that of its neighbours.
+        few = image.quantize(256, method=Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
+        few.save(packed, "PNG", optimize=True)
     return packed.getvalue()
 
 

@@ -12,7 +12,7 @@ from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
 
 LARGEST = 0.1  #: differences beyond it have the darkest colour
-_BELOW = 1.9  #: inches for the names of cells
+_LETTER = 0.06  #: inches that a letter of a cell's name takes
 _METRICS = {"average_accuracy": "average", "first_task_accuracy": "first task", "forgetting": "forgetting"}
 
 
@@ -24,11 +24,13 @@ def readings_figure(results: pd.DataFrame, ranking: pd.DataFrame, *, title: str 
     if ranking.empty:
         raise TaclError("none of the readings of this study has runs; make them with --run first.")
     wide = _wide(results).reindex(ranking["alternative"])
-    high = 1.1 + 0.42 * len(wide) + _BELOW
+    names = list(map(_name, wide.columns))
+    below = 0.3 + _LETTER * max(map(len, names))
+    high = 1.1 + 0.42 * len(wide) + below
     with style.applied():
         picture = new_picture(13, high, title=title)
         picture.set_layout_engine("none")  # inches are known, and long names make the engine give up
-        edges = {"left": 0.24, "right": 0.99, "top": 1 - 0.75 / high, "bottom": _BELOW / high}
+        edges = {"left": 0.24, "right": 0.99, "top": 1 - 0.75 / high, "bottom": below / high}
         left, right = picture.add_gridspec(1, 2, width_ratios=(1, 1.6), wspace=0.04, **edges).subplots()
         _errors(left, ranking)
         sns.heatmap(
@@ -40,7 +42,7 @@ def readings_figure(results: pd.DataFrame, ranking: pd.DataFrame, *, title: str 
             vmax=LARGEST,
             cbar=False,
             yticklabels=False,
-            xticklabels=list(map(_name, wide.columns)),
+            xticklabels=names,
             linewidths=0.5,
         )
         right.set(xlabel="", ylabel="")

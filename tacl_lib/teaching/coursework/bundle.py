@@ -7,7 +7,9 @@ from typing import Literal
 
 import nbformat
 
+from tacl_lib import __version__
 from tacl_lib.errors import TaclError
+from tacl_lib.places import INSTALLED, PROJECT
 from tacl_lib.teaching.coursework.platforms import feedback_zip
 from tacl_lib.teaching.coursework.source import ProblemSet, read_sets
 from tacl_lib.teaching.coursework.variants import STUDENTS, class_of, varied, write_register
@@ -34,11 +36,15 @@ def write_bundle(root: Path, folder: Path, hints: Hints = "shown", with_sets: bo
     for name in KEPT:
         source, target = root / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
+        if not source.exists() and INSTALLED:  # a folder of a lecturer who installed the kit has less in it
+            source = PROJECT / name
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
         elif source.exists():
             shutil.copyfile(source, target)
     made = []
+    if INSTALLED:  # what a checkout brings along, students install as well
+        folder.joinpath("requirements.txt").write_text(f"tacl-lib=={__version__}\n", encoding="utf-8")
     for of in read_sets(root / "coursework" / "source"):
         path = folder / "coursework" / of.path.name
         path.parent.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
+from tacl_lib.places import BUILD, NOTEBOOKS
 from tacl_lib.teaching.formulas import with_formulas
 from tacl_lib.teaching.lessons.build import notebook, stub
 from tacl_lib.teaching.lessons.exercises import EXERCISES
@@ -30,11 +31,10 @@ from tacl_lib.teaching.lessons.source import ExerciseText, Markdown, read
 from tacl_lib.teaching.widgets import landscape
 from tacl_lib.teaching.widgets.landscape_state import ORDERS
 
-NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 PLANS = NOTEBOOKS / "teaching"
 TEMPLATES = Path(__file__).parent / "templates"
 LANDSCAPE = Path(landscape.__file__).with_name("landscape.js")
-BUILT = Path("build") / "slides"
+BUILT = BUILD / "slides"
 ROOM, ROOM_ALONE = (1160, 390), (1160, 560)  #: pixels for a figure with other things beside it, and by itself
 _GUESS = re.compile(r"[;,]? you predicted .*?(?=\.(?:\s|$))|You predicted .*?\.(?:\s|$)")  # the class has its own
 Lesson = Callable[[str], NotebookNode]
@@ -194,14 +194,18 @@ def _scenes(methods: list[str]) -> dict:
     return {"_fixed": widget._fixed, "_methods": methods, "start": widget.start, "order": ORDERS[0], "scenes": shown}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tacl_lib.teaching.lessons.slides", description="Slides, one file each."
-    )
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="tacl slides", description="Slides, one file each, in build/slides.")
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="of plans in notebooks/teaching, e.g. 2_agem; none: all"
     )
-    names = parser.parse_args().names
+    try:
+        _write(parser.parse_args(arguments).names)
+    except TaclError as error:
+        raise SystemExit(f"slides: {error}") from None
+
+
+def _write(names: Sequence[str]) -> None:
     known = {path.stem: path for path in sorted(PLANS.glob("[0-9]*.md"))}
     if unknown := [name for name in names if name not in known]:
         raise TaclError(f"there is no plan {unknown[0]!r}; choose one of: {', '.join(known)}.")
@@ -214,7 +218,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except TaclError as error:
-        raise SystemExit(f"slides: {error}") from None
+    main()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tacl_lib.core import metrics
-from tacl_lib.engine.networks import MLP
+from tacl_lib.engine.networks import MLP, network_names, settings_of_network
 from tacl_lib.paper.published import published
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS, mean_and_spread, mixing_spans, task_changes
@@ -15,10 +15,10 @@ from tacl_lib.runs.beyond import PROFILES as BEYOND_PROFILES
 from tacl_lib.runs.beyond import STORED
 from tacl_lib.runs.profiles import METHODS, PROFILES
 from tacl_lib.runs.spec import RunSpec
-from tacl_lib.runs.store import REFERENCE, ROOT, Store
+from tacl_lib.runs.store import OWN, REFERENCE, Store
 from tacl_lib.training.record import Record
 
-RESULTS = ROOT / "results"  #: the user's own runs
+RESULTS = OWN  #: the user's own runs
 AT_PAPER = "the paper's settings"
 PAPER_LABELS = [style.METHODS[method].label for method in METHODS]  #: the paper's methods, in its order
 BEYOND = BEYOND_PROFILES["beyond"]
@@ -245,7 +245,9 @@ def _paper_order(line: Line) -> tuple:
 def _differences(spec: RunSpec, usual: RunSpec, learner: bool = False) -> dict[str, object]:
     own, other = spec.full(), usual.full()
     if learner:  # and the network, so that those of one group are lines beside each other
-        network = {"network": spec.network} | spec.network_settings if spec.network != MLP else {}
+        usual_one = settings_of_network(spec.network) if spec.network in network_names() else {}
+        changed = {name: value for name, value in spec.network_settings.items() if usual_one.get(name) != value}
+        network = {"network": spec.network} | changed if spec.network != MLP else {}
         own, other = network | own["learner_settings"], other["learner_settings"]
     return {name: own[name] for name in own if (learner or name not in _OF_A_LINE) and own[name] != other.get(name)}
 

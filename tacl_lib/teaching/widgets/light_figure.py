@@ -38,6 +38,21 @@ const fresh = model => new Promise(resolve => {
     model.send("fresh");
 });
 
+// Where each output is a page of its own (Colab), the library was shown to another one: the kernel sends it here too.
+const PATIENCE = 4000;
+const library_for = model => {
+    const heard = (content, buffers) => {
+        if (content !== "library") return;
+        const code = new Blob([buffers[0]], { type: "text/javascript" });
+        import(URL.createObjectURL(code)).then(shared.resolve, shared.reject);
+    };
+    model.on("msg:custom", heard);
+    const late = setTimeout(() => {
+        if (!shared.asked) { shared.asked = true; model.send("library"); }
+    }, PATIENCE);
+    return shared.loaded.finally(() => { clearTimeout(late); model.off("msg:custom", heard); });
+};
+
 export default () => {
     let figure = null, missed = false;
     const miss = () => { missed = true; };
@@ -46,7 +61,7 @@ export default () => {
             for (const name of MESSAGES) model.on(`change:_py2js_${name}`, miss);
         },
         async render({ model, el, ...others }) {
-            const library = await shared.loaded;
+            const library = await library_for(model);
             while (missed && !figure) {  // the kernel went on while the library was loading
                 missed = false;
                 await fresh(model);
@@ -88,9 +103,15 @@ class LightFigure(go.FigureWidget):
         if content == "fresh":
             self.send_state(["_widget_data", "_widget_layout"])
             self.send("fresh")
+        elif content == "library":
+            self.send("library", buffers=[_code().encode()])
+
+
+@cache
+def _code() -> str:
+    return (Path(plotly.__file__).parent / "package_data" / "widgetbundle.js").read_text(encoding="utf-8")
 
 
 @cache
 def _library() -> PlotlyLibrary:
-    bundle = Path(plotly.__file__).parent / "package_data" / "widgetbundle.js"
-    return PlotlyLibrary(code=bundle.read_text(encoding="utf-8"))
+    return PlotlyLibrary(code=_code())

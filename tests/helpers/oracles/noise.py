@@ -1,8 +1,7 @@
-"""BGD with the compiled noise in float64: SplitMix64, xoshiro128++, Box and Muller, and ε of every single weight."""
-
-import math
+"""BGD with the compiled noise in float64: SplitMix64, xoshiro128++, the inverse normal, ε of every single weight."""
 
 import numpy as np
+from scipy.special import ndtri
 
 MASK64, MASK32 = 2**64 - 1, 2**32 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -30,39 +29,51 @@ def advance(state):
     return word, (a, b, c ^ t, rotated(d, 11))
 
 
-def pair(first, second):
-    """Two words to two normal numbers."""
-    radius = math.sqrt(-2 * math.log(((first >> 1) + 0.5) / 2**31))
-    angle = 2 * math.pi * second / 2**32
-    return radius * math.cos(angle), radius * math.sin(angle)
+def normal(words):
+    """uint32 words to normal numbers: what has a share p = |word| / 2³² above it, the word with a sign."""
+    signed = np.asarray(words, np.uint32).view(np.int32).astype(float)
+    p = np.abs(signed) / 2**32
+    return np.where(signed < 0, 1, -1) * ndtri(np.where(p == 0, 2.0**-31, p))
 
 
 class Normals:
-    """The numbers of one call: turns of 160, each of 80 streams gives one of the first and one of the last 80."""
+    """The numbers of one call: turns of 32, one of each stream."""
 
     def __init__(self, key, step, call):
         z = mixed((mixed((key + GOLDEN * step) & MASK64) + GOLDEN * call) & MASK64)
-        self.states = []
-        for _ in range(80):
-            one, other = (z + GOLDEN) & MASK64, (z + 2 * GOLDEN) & MASK64
-            z = other
-            one, other = mixed(one), mixed(other)
-            self.states.append((one & MASK32, one >> 32, other & MASK32, other >> 32))
+        words = [mixed((z + GOLDEN * i) & MASK64) for i in range(1, 65)]
+        halves = np.reshape([half for word in words for half in (word & MASK32, word >> 32)], (4, 32))
+        self.states = [tuple(map(int, state)) for state in halves.T]
 
     def turn(self):
-        pairs = []
+        words = []
         for lane, state in enumerate(self.states):
-            first, state = advance(state)
-            second, self.states[lane] = advance(state)
-            pairs.append(pair(first, second))
-        return [p[0] for p in pairs] + [p[1] for p in pairs]
+            word, self.states[lane] = advance(state)
+            words.append(word)
+        return normal(words)
 
-    def rows(self, count, width):
-        """``[count, width]``, from whole blocks of ten rows that are padded to vectors of sixteen columns."""
-        padded = -(-(-(-width // 10) * 10) // 16) * 16
-        blocks = -(-count // 10)
-        numbers = [number for _ in range(blocks * padded // 16) for number in self.turn()]
-        return np.reshape(numbers, (blocks * 10, padded))[:count, :width]
+    def rows(self, count, columns):
+        """``[count, columns]``, from whole turns."""
+        turns = [self.turn() for _ in range(-(-count * columns // 32))]
+        return np.concatenate(turns)[: count * columns].reshape(count, columns)
+
+
+def layer_noise(key, step, layer, passes, rows, same, width):
+    """ε ``[passes, rows, width]``, and unit noise for S ``[passes, width]`` and ν ``[same, width]``."""
+    strips = []
+    for strip in range(0, -(-width // 16), 2):
+        columns = 16 * min(2, -(-width // 16) - strip)
+
+        def part(number, strip=strip):
+            return Normals(key, step, layer << 48 | strip << 32 | number)
+
+        tiles = []
+        for tile, start in enumerate(range(0, rows, 64)):
+            noise = part(2 + tile)
+            tiles.append([noise.rows(min(64, rows - start), columns) for _ in range(passes)])
+        eps = np.concatenate(tiles, axis=1) if tiles else np.zeros((passes, 0, columns))
+        strips.append((eps, part(0).rows(passes, columns), part(1).rows(same, columns)))
+    return tuple(np.concatenate(parts, axis=-1)[..., :width] for parts in zip(*strips, strict=True))
 
 
 def bgd_step(means, stds, x, y, key, step, passes, weight, rate):
@@ -75,18 +86,18 @@ def bgd_step(means, stds, x, y, key, step, passes, weight, rate):
     given = [np.hstack([x, one])] * passes
     inputs = []
     for layer in range(layers):
-        width, call = mu[layer].shape[1], layer * (passes + 2)
+        width = mu[layer].shape[1]
         constant = (given[0] == given[0][0]).all(0) if layer == 0 else np.arange(len(mu[layer])) == len(mu[layer]) - 1
         moving, same = np.flatnonzero(~constant), np.flatnonzero(constant & (given[0][0] != 0))
         c = given[0][0][same][:, None]
         a = c * sigma[layer][same]
         variance = (a**2).sum(0)
-        spread = Normals(key, step, call + passes).rows(passes, width) * np.sqrt(variance)
-        unit = Normals(key, step, call + passes + 1).rows(len(same), width)
+        noise, spread, unit = layer_noise(key, step, layer, passes, len(moving), len(same), width)
+        spread = spread * np.sqrt(variance)
         out = []
         for k in range(passes):
             eps = np.zeros_like(mu[layer])
-            eps[moving] = Normals(key, step, call + k).rows(len(moving), width)
+            eps[moving] = noise[k]
             eps[same] = a * spread[k] / variance
             draws[k][layer] = eps
             out.append(given[k] @ (mu[layer] + eps * sigma[layer]))
