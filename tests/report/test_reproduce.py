@@ -415,7 +415,7 @@ def test_ctrl_c_ends_all_of_it(number, tmp_path, environment):
     others = psutil.Process(started.process.pid).children(recursive=True)
     started.process.send_signal(number)
     assert started.process.wait(PATIENCE) == 1
-    assert "stopped; what is finished is stored" in started.said()
+    assert "stopped; finished runs are stored" in started.said()
     assert "Traceback" not in started.said()
     _, alive = psutil.wait_procs(others, timeout=PATIENCE)
     assert alive == []

@@ -333,9 +333,10 @@ def test_without_nbgrader_only_grading_is_missing_and_says_so(tmp_path):
     """Students have no nbgrader: checks and generation must work, and grading asks for it in a sentence."""
     code = (
         "import sys; sys.modules['nbgrader'] = None\n"
-        "from tacl_lib.teaching.coursework.__main__ import COURSEWORK, main\n"
+        "from tacl_lib.places import coursework\n"
+        "from tacl_lib.teaching.coursework.__main__ import main\n"
         "from tacl_lib.teaching.coursework.generate import generated\n"
-        "assert generated(COURSEWORK)\n"
+        "assert generated(coursework())\n"
         f"main(['grade', {str(tmp_path)!r}])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
