@@ -156,7 +156,8 @@ class _Manner(ast.NodeTransformer):
         if isinstance(node.op, ast.MatMult):
             return _called(self.rng.choice(["dot", "matmul"]), node.left, node.right)
         if isinstance(node.op, ast.Sub):
-            turned = self.rng.random() < 0.3 or isinstance(node.right, ast.Compare)  # NumPy negates no booleans
+            # Minus alone may stand before numbers and what is computed, not before lists and comparisons.
+            turned = self.rng.random() < 0.3 or not isinstance(node.right, ast.Constant | ast.BinOp)
             return self._turned(node) if turned else self._negated(node)
         if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value == 2:
             return _called("square", node.left)
@@ -229,20 +230,20 @@ class _Manner(ast.NodeTransformer):
 # --- how people copy ----------------------------------------------------------------------------------------------
 
 
-def copied(of: ProblemSet, notebook, before: Variant, variant: Variant, rng: random.Random):
-    """Somebody else's work, with other names, in another order, and with the copier's own numbers."""
+def copied(of: ProblemSet, notebook, variant: Variant, rng: random.Random):
+    """Somebody else's work, in which the copier's own numbers stand already, with other names and in another order."""
     made = submission(of, variant, rng)
     cells = {exercise.name: cell_of(notebook, exercise.name).source for exercise in of.exercises}
     for name, source in cells.items():
-        tree = _Disguise(name, before.numbers[name], variant.numbers[name], rng).disguised(ast.parse(source))
+        tree = _Disguise(name, rng).disguised(ast.parse(source))
         cell_of(made, name).source = f"# my own work, {rng.random():.3f}\n" + ast.unparse(tree)
     rng.shuffle(made.cells)
     return made
 
 
 class _Disguise(ast.NodeTransformer):
-    def __init__(self, kept: str, before: float, number: float, rng: random.Random) -> None:
-        self.kept, self.before, self.number, self.rng = kept, before, number, rng
+    def __init__(self, kept: str, rng: random.Random) -> None:
+        self.kept, self.rng = kept, rng
         self.names: dict[str, str] = {}
 
     def disguised(self, tree: ast.Module) -> ast.Module:
@@ -278,10 +279,6 @@ class _Disguise(ast.NodeTransformer):
             if isinstance(first, ast.Assign) and isinstance(second, ast.Assign) and not _touches(first, second):
                 body[n : n + 2] = [second, first]
         return body
-
-    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        own = isinstance(node.value, int | float) and node.value == self.before and self.before not in (0, 1, 2)
-        return ast.Constant(self.number) if own else node
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.Nonlocal:
         return ast.Nonlocal([self.names.get(name, name) for name in node.names])

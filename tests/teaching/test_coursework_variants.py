@@ -4,6 +4,7 @@ import csv
 import random
 import re
 import zipfile
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -339,7 +340,9 @@ def test_in_a_class_of_a_hundred_every_copy_ranks_above_every_innocent_pair(of):
     work = {own.student: submission(of, own, random.Random(f"{of.name} {own.student}")) for own in class_}
     guilty = set()
     for n, (model, copier) in enumerate(zip(class_, copiers, strict=False)):
-        work[copier.student] = copied(of, work[model.student], model, copier, random.Random(n))
+        own = random.Random(f"{of.name} {model.student}")  # the model's work once more, with the copier's numbers
+        theirs = submission(of, replace(model, numbers=copier.numbers), own)
+        work[copier.student] = copied(of, theirs, copier, random.Random(n))
         guilty.add((copier.student, model.student))
     for copier, model in guilty:  # the disguise is good: every copy earns full marks with the copier's own numbers
         own = next(variant for variant in copiers if variant.student == copier)
