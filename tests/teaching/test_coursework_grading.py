@@ -187,7 +187,7 @@ def test_the_solution_runs_from_top_to_bottom(of, tmp_path):
 
 @pytest.mark.slow
 def test_thirty_submissions_are_marked_and_none_touches_another(nbgrader, tmp_path):
-    """A class of solutions, stubs and halves: exact marks for all (how long it takes, coursework/README.md says)."""
+    """A class of solutions, stubs and halves: exact marks for all."""
     for number in range(30):
         notebook = [solved, released, solved][number % 3](FIRST)
         if number % 3 == 2:
