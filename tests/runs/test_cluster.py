@@ -11,6 +11,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 import warnings
@@ -207,9 +208,9 @@ def test_the_example_of_a_cluster_with_tls_works(tmp_path):
 
 SBATCH = """#!/bin/sh
 echo $$ >> jobs
-setsid sh "$1" > log 2>&1 &
-echo $! > pid
 cp "$1" script
+setsid sh script > log 2>&1 &
+echo $! > pid
 echo Submitted batch job 7
 """
 SCANCEL = '#!/bin/sh\nkill -- -"$(cat pid)"\n'
@@ -229,9 +230,10 @@ def test_the_example_for_slurm_works_and_serves_no_pages(tmp_path):
     command += [f"--{name}={tmp_path / name}" for name in ("results", "build", "figures")]
     with (tmp_path / "said").open("w") as said:
         started = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=said, stderr=said)
-    keys, asked = tmp_path / ".dask-jobqueue-keys", set()
+    keys, asked, end = tmp_path / ".dask-jobqueue-keys", set(), time.monotonic() + 1200
     try:
         while started.poll() is None:
+            assert time.monotonic() < end, (tmp_path / "said").read_text()
             found = set()
             with contextlib.suppress(psutil.Error, FileNotFoundError, ValueError):  # not begun yet, or over
                 found = listening(psutil.Process(started.pid))
