@@ -131,6 +131,22 @@ STUDIES = {
         _SIX,
         (AS_RUN, _GLOROT_ALTERNATIVE),
     ),
+    "running_loss": Study(
+        "SGD lr adapt: the loss that its scheduler sees",
+        ("sgd_lr_adapt",),
+        _SIX,
+        (
+            AS_RUN,
+            Alternative("running loss, nine tenths of it from before", learner={"smoothing": 0.9}),
+            Alternative("running loss, 99 hundredths of it from before", learner={"smoothing": 0.99}),
+        ),
+    ),
+    "notmnist_steps": Study(
+        "The small set of notMNIST, SGD: would as many steps as the large set has explain its numbers?",
+        ("sgd",),
+        tuple(("disjoint", "notmnist", split) for split in ("permutation", "rotation", "class")),
+        (AS_RUN, Alternative("80 epochs a task", {"epochs": 80})),
+    ),
     "ta_agem": Study(
         "TA-A-GEM: reference batch",
         ("ta_agem",),

@@ -18,7 +18,7 @@ DEFAULT_SEEDS = (0, 1, 2, 3, 4)  #: the paper has five runs
 #: Settings that are younger than the first stored runs: a description without one means this value.
 ABSENT_MEANS = {"fill": "black", "counted": "mixed", "network": "mlp", "network_settings": {}}
 #: The same for settings of learners.
-ABSENT_MEANS_OF_LEARNERS = {"ogd": {"ridge": 1e-6}, "ta_agem": {"space": "x"}}
+ABSENT_MEANS_OF_LEARNERS = {"ogd": {"ridge": 1e-6}, "ta_agem": {"space": "x"}, "sgd_lr_adapt": {"smoothing": 0.0}}
 #: by `RunSpec.options`
 _SAID_FIRST = ("dataset", "split", "experiment", "learner", "learner_settings", "network", "network_settings")
 

@@ -201,6 +201,40 @@ def test_sgd_lr_adapt_is_the_oracle(factor, monkeypatch):
         assert (np.diff(run.lrs) > 0).any()
 
 
+class OnRunningLoss:
+    """A scheduler that sees v ← s v + (1 - s) L."""
+
+    def __init__(self, scheduler, smoothing):
+        self.scheduler, self.smoothing, self.running = scheduler, smoothing, None
+
+    def step(self, loss, lr):
+        before = float(loss) if self.running is None else self.running
+        self.running = self.smoothing * before + (1 - self.smoothing) * float(loss)
+        return self.scheduler.step(self.running, lr)
+
+
+def test_a_running_loss_for_the_scheduler_is_the_oracle_and_survives_a_checkpoint(monkeypatch):
+    monkeypatch.setattr(Scheduler, "FACTOR", 0.5)
+    batches, learner = spiky_stream(), make("sgd_lr_adapt", rate=1e-4, smoothing=0.9)
+    start = [lists(learner.network, run) for run in range(RUNS)]
+    first, before = train(learner, batches[: STEPS // 2])
+    resumed = make("sgd_lr_adapt", rate=1e-4, smoothing=0.9)
+    resumed.load_state(deepcopy(learner.state()))
+    second, after = train(resumed, batches[STEPS // 2 :])
+    runs = []
+    for run in range(RUNS):
+        scheduler = OnRunningLoss(LearningRateScheduler(0.5, lr_init=1e-4), 0.9)
+        runs.append(oracle.sgd_lr_adapt(*start[run], of_run(batches, run), 1e-4, scheduler, schedule_first=False))
+    check([*first, *second], [*before, *after], runs)
+    assert all(min(run.lrs) < 1e-4 for run in runs)
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0, float("nan")])
+def test_an_impossible_smoothing_is_refused(smoothing):
+    with pytest.raises(TaclError, match="smoothing must be at least 0 and less than 1"):
+        make("sgd_lr_adapt", smoothing=smoothing)
+
+
 @pytest.fixture(params=["pairs", "pool", "renewed pool"])
 def way(request, monkeypatch):
     """All ways to an A-GEM step, by pairs of samples and with a pool of samples, whatever is cheaper."""

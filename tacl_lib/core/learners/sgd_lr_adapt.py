@@ -8,6 +8,7 @@ import torch
 from tacl_lib.core.learners.base import Learner, Step, register
 from tacl_lib.core.learners.scheduler import Scheduler
 from tacl_lib.core.network import Network
+from tacl_lib.errors import TaclError
 
 
 @register
@@ -18,14 +19,28 @@ class SgdLrAdapt(Learner):
     inference = True
     kept = ("scheduler",)
 
-    def __init__(self, network: Network, *, rate: float = 1e-3):
-        """rate: the learning rate that the scheduler starts from and resets to."""
+    def __init__(self, network: Network, *, rate: float = 1e-3, smoothing: float = 0.0):
+        """rate: the learning rate that the scheduler starts from and resets to.
+        smoothing: s. The scheduler sees a running loss, v ← s v + (1 - s) L; with 0 it is the loss of each batch, as in
+        the box. The calibration asks what another one would change.
+        """
         super().__init__(network, rate=rate)
-        self.scheduler = Scheduler(network.runs, rate, network.device)
+        if not 0 <= smoothing < 1:
+            raise TaclError(f"smoothing must be at least 0 and less than 1, not {smoothing}.")
+        self.scheduler, self.smoothing = Scheduler(network.runs, rate, network.device), smoothing
+        self.running = torch.full((network.runs,), torch.nan, device=network.device) if smoothing else None  #: v
+        self.kept += ("running",) if smoothing else ()
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         losses, gradient = self.network.loss_gradient(x, y)
         loss, rate = losses.sum(1), self.scheduler.rate
         self.network.add(gradient, -rate.float())
-        self.scheduler.step(loss)
+        self.scheduler.step(self._smoothed(loss))
         return Step(loss, rate)
+
+    def _smoothed(self, loss: torch.Tensor) -> torch.Tensor:
+        if self.running is None:
+            return loss
+        later = self.smoothing * self.running + (1 - self.smoothing) * loss
+        self.running = torch.where(self.running.isnan(), loss, later)  # it begins with the first loss
+        return self.running
