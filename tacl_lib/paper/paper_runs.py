@@ -40,9 +40,8 @@ class Evidence:
         self.store = store = store if isinstance(store, ReadOnce) else ReadOnce(store.folder)
         self.jobs = [job for job in all_jobs(PAPER, PAPER_DATASETS) if "policy" not in job.spec.learner_settings]
         self.records: dict[tuple[str, ...], list[Record]] = {}
-        self.own: set[tuple[str, ...]] = (
-            set()
-        )  #: cells (experiment, dataset, split, method) with runs of the user's own
+        #: cells (experiment, dataset, split, method) with runs of the user's own
+        self.own: set[tuple[str, ...]] = set()
         for job in self.jobs:
             found = store.records(*job)
             if found:
@@ -61,12 +60,13 @@ class Evidence:
         return f"{text[0].upper()}{text[1:]}."
 
     def column(self, column: tuple[str, str, str], more: bool = False) -> str:
-        """A Markdown table of one column, ours and the paper's. more: also when it was made, and how to repeat it."""
+        """A Markdown table of one column, ours and the paper's. more: also the name of its runs, when they
+        were made, and how to repeat them."""
         experiment = column[0]
         names = self.cells[["experiment", "dataset", "split"]].itertuples(index=False, name=None)
         cells = self.cells[[name == column for name in names]]
         heads = ["method", "average accuracy", "first task", "forgetting", "runs"]
-        heads += ["made", HOW_TO_REPEAT] if more else []
+        heads += ["name", "made", HOW_TO_REPEAT] if more else []
         rows = []
         for method in methods_in(experiment):
             records = self.records.get((column, method))
@@ -74,7 +74,7 @@ class Evidence:
                 own = cells[cells["method"] == method].set_index("metric")
                 row = [TITLES[method], *(_pair(own.loc[metric]) for metric in METRICS), str(len(records))]
                 spec = PAPER.spec(*column[1:], experiment, method)
-                row += [made(records), _again(spec, records)] if more else []
+                row += [f"`{spec.name()}`", made(records), _again(spec, records)] if more else []
                 rows.append(row)
         missing = [TITLES[method] for method in methods_in(experiment) if (column, method) not in self.records]
         return markdown_table(heads, rows) + (f"\n\nNot run yet: {', '.join(missing)}." if missing else "")

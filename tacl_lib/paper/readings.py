@@ -26,7 +26,7 @@ from tacl_lib.runs.store import Store
 from tacl_lib.training.record import Record
 
 PAPER = PROFILES["paper"]
-HOW_TO_REPEAT = "again with `tacl run` and"
+HOW_TO_REPEAT = "options for `tacl run`"
 
 
 def tried(store: Store) -> Iterator[str]:

@@ -60,7 +60,6 @@ COLUMNS = (
 #: of a memory of samples: fewer than in the paper, as there are fewer arrivals that compete for them
 PLACES = 90
 STORED_GRADIENTS = 297  #: of TA-OGD in the paper
-_RATE = 0.02
 PROFILES = {
     "beyond": Profile(
         name="beyond",
@@ -68,12 +67,12 @@ PROFILES = {
         datasets=("fashion_mnist", "cifar10"),
         study_dataset="fashion_mnist",
         run={"epochs": 2, "task_count": 5, "degrees_per_task": 36.0, "train_limit": 450, "test_limit": 200},
+        rate=0.02,
         learners={
-            "sgd": {"rate": _RATE},
-            "agem": {"rate": _RATE, "reference_batch": 64, "samples_per_task": PLACES // 5},
-            "ta_agem": {"rate": _RATE, "reference_batch": 64},
-            "ogd": {"rate": _RATE, "samples_per_task": 20},
-            "ta_ogd": {"rate": _RATE, "clusters": 33},
+            "agem": {"reference_batch": 64, "samples_per_task": PLACES // 5},
+            "ta_agem": {"reference_batch": 64},
+            "ogd": {"samples_per_task": 20},
+            "ta_ogd": {"clusters": 33},
         },
     ),
     "smoke": Profile(
@@ -82,12 +81,12 @@ PROFILES = {
         datasets=("digits",),
         study_dataset="digits",
         run={"epochs": 1, "task_count": 2, "train_limit": 30, "test_limit": 20},
+        rate=0.02,
         learners={
-            "sgd": {"rate": _RATE},
-            "agem": {"rate": _RATE, "reference_batch": 10, "samples_per_task": 10},
-            "ta_agem": {"rate": _RATE, "reference_batch": 10, "clusters": 3},
-            "ogd": {"rate": _RATE, "samples_per_task": 4},
-            "ta_ogd": {"rate": _RATE, "clusters": 3},
+            "agem": {"reference_batch": 10, "samples_per_task": 10},
+            "ta_agem": {"reference_batch": 10, "clusters": 3},
+            "ogd": {"samples_per_task": 4},
+            "ta_ogd": {"clusters": 3},
         },
     ),
 }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tacl_lib import names
+from tacl_lib.core.learners import LEARNERS, settings_of
 from tacl_lib.errors import unknown_name
 from tacl_lib.runs.spec import DEFAULT_SEEDS, RunSpec
 
@@ -21,25 +22,26 @@ class Profile:
     study_dataset: str  #: of the clustering-against-random study, the paper's is Fashion-MNIST
     run: dict = field(default_factory=dict)  #: fields of `RunSpec`
     learners: dict[str, dict] = field(default_factory=dict)  #: settings of single learners
+    rate: float | None = None  #: learning rate of every learner that has one, your own as well; None: its default
 
     @property
     def reduction(self) -> str:
         """What is reduced, for the face of every table and figure; empty: nothing is. Made from the settings."""
-        if not self.run and not self.learners:
+        if not self.run and not self.learners and self.rate is None:
             return ""
         changed = [f"{self.datasets[0]} only"] if len(self.datasets) == 1 else []
         changed += [_IN_WORDS[name](value) for name, value in self.run.items()]
-        rates = {own["rate"] for own in self.learners.values() if "rate" in own}
-        changed += [f"learning rate {rate:g}" for rate in sorted(rates)]
+        changed += [f"learning rate {self.rate:g}"] if self.rate else []
         for learner, own in self.learners.items():
             title = names.METHODS[learner].title if learner in names.METHODS else learner
-            changed += [f"{title} {name.replace('_', ' ')} {value:g}" for name, value in own.items() if name != "rate"]
+            changed += [f"{title} {name.replace('_', ' ')} {value:g}" for name, value in own.items()]
         seeds = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''}"
         return f"profile {self.name}: {', '.join(changed)}, {seeds}"
 
     def spec(self, dataset: str, split: str, experiment: str, learner: str, **settings) -> RunSpec:
         """The spec of a cell of the paper's tables under this profile."""
-        own = self.learners.get(learner, {}) | settings
+        rated = self.rate is not None and learner in LEARNERS and "rate" in settings_of(learner)
+        own = ({"rate": self.rate} if rated else {}) | self.learners.get(learner, {}) | settings
         return replace(RunSpec(dataset, split, experiment, learner, own), **self.run)
 
 
@@ -54,10 +56,6 @@ _IN_WORDS = {
 }
 
 
-def _rates(rate: float, rated: tuple[str, ...] = ("sgd", "sgd_lr_adapt", "ta_ogd", "ta_agem", "ogd", "agem")) -> dict:
-    return {learner: {"rate": rate} for learner in rated}
-
-
 PROFILES = {
     "smoke": Profile(
         name="smoke",
@@ -65,10 +63,9 @@ PROFILES = {
         datasets=("digits",),
         study_dataset="digits",
         run={"hidden": (32, 32), "epochs": 2, "task_count": 3, "train_limit": 60, "test_limit": 40},
-        learners=_rates(2e-2)
-        | {"bgd": {"passes": 2}}
-        | {"ta_ogd": {"rate": 2e-2, "clusters": 9}, "ta_agem": {"rate": 2e-2, "clusters": 5}}
-        | {"ogd": {"rate": 2e-2, "samples_per_task": 10}, "agem": {"rate": 2e-2, "samples_per_task": 10}},
+        rate=2e-2,
+        learners={"bgd": {"passes": 2}, "ta_ogd": {"clusters": 9}, "ta_agem": {"clusters": 5}}
+        | {"ogd": {"samples_per_task": 10}, "agem": {"samples_per_task": 10}},
     ),
     "quick": Profile(
         name="quick",
@@ -78,14 +75,14 @@ PROFILES = {
         # Chosen on digits, which the paper does not have, so that short runs show what the paper found.
         run={"hidden": (100, 100), "epochs": 5, "task_count": 5, "degrees_per_task": 45.0, "train_limit": 300}
         | {"test_limit": 300},
-        learners=_rates(4e-2)
-        | {
+        rate=4e-2,
+        learners={
             # η σ² times the batch is then 0.04 as well: its first steps are as long as the others'.
             "bgd": {"passes": 2, "eta": 10.0},
-            "ta_ogd": {"rate": 4e-2, "clusters": 33},
-            "ogd": {"rate": 4e-2, "samples_per_task": 20},
+            "ta_ogd": {"clusters": 33},
+            "ogd": {"samples_per_task": 20},
             # Half as many tasks as in the paper, so more of each.
-            "agem": {"rate": 4e-2, "samples_per_task": 100},
+            "agem": {"samples_per_task": 100},
         },
     ),
     "paper": Profile(

@@ -232,7 +232,7 @@ def test_the_paper_profile_is_all_of_the_paper():
     assert len(set(paper.seeds)) == 5
     assert paper.datasets == ("mnist", "fashion_mnist", "notmnist", "cifar10", "svhn")
     assert paper.study_dataset == "fashion_mnist"
-    assert (paper.run, paper.learners, paper.reduction) == ({}, {}, "")
+    assert (paper.run, paper.learners, paper.rate, paper.reduction) == ({}, {}, None, "")
 
 
 @pytest.mark.parametrize("name", [name for name in PROFILES if name != "paper"])
@@ -245,7 +245,7 @@ def test_a_reduced_profile_says_what_it_reduces(name):
     assert f"{profile.run['task_count']} tasks" in text
     assert f"{profile.run['train_limit']} images" in text
     assert f"{len(profile.seeds)} seeds" in text
-    assert f"learning rate {profile.learners['sgd']['rate']:g}" in text
+    assert f"learning rate {profile.rate:g}" in text
     if "degrees_per_task" in profile.run:
         assert f"{profile.run['degrees_per_task']:g}°" in text
     if set(profile.datasets) < set(PAPER_DATASETS) | {"digits"} and len(profile.datasets) == 1:
@@ -256,10 +256,24 @@ def test_a_reduced_profile_says_what_it_reduces(name):
 def test_a_reduced_profile_names_every_learner_whose_memory_it_reduces(name):
     titles = {"bgd": "BGD", "ta_ogd": "TA-OGD", "ta_agem": "TA-A-GEM", "ogd": "OGD", "agem": "A-GEM"}
     for learner, own in PROFILES[name].learners.items():
-        changed = {k: v for k, v in own.items() if k != "rate" and settings_of(learner)[k] != v}
+        changed = {k: v for k, v in own.items() if settings_of(learner)[k] != v}
         for setting, value in changed.items():
             assert titles[learner] in PROFILES[name].reduction, f"{learner}: {setting}"
             assert f"{value:g}" in PROFILES[name].reduction, f"{learner}: {setting}"
+
+
+def test_a_learner_that_a_profile_does_not_know_has_the_rate_of_the_others(monkeypatch):
+    class Stranger(LEARNERS["sgd"]):
+        name = "stranger"
+
+    monkeypatch.setitem(LEARNERS, "stranger", Stranger)
+    for profile in PROFILES.values():
+        specs = [profile.spec("digits", "class", "disjoint", name).full() for name in ("stranger", "sgd")]
+        assert specs[0]["learner_settings"] == specs[1]["learner_settings"]
+        assert specs[0]["learner_settings"]["rate"] == (profile.rate or 1e-3)
+        with_own = profile.spec("digits", "class", "disjoint", "stranger", rate=0.5)
+        assert with_own.learner_settings == {"rate": 0.5}
+        assert "rate" not in profile.spec("digits", "class", "disjoint", "bgd").learner_settings  # it has none
 
 
 def test_profiles_have_their_own_names_and_runs():
