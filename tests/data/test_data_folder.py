@@ -29,7 +29,7 @@ from data_tools import (  # noqa: F401 (fixtures)
 )
 from PIL import Image
 
-from tacl_lib.data import Dataset, __main__, available, embedded, load, loading, register
+from tacl_lib.data import Dataset, __main__, available, embedded, load, loading, register_dataset
 from tacl_lib.data.catalog import CATALOG, CIFAR_BATCHES, IDX_FILES
 from tacl_lib.data.forms import SPRITES
 from tacl_lib.errors import TaclError
@@ -190,7 +190,7 @@ def own(**changes):
 
 
 def test_a_dataset_of_ones_own():
-    register("shapes", own)
+    register_dataset("shapes", own)
     dataset = load("shapes")
     assert dataset.name == "shapes"
     assert dataset.test_labels.dtype == np.int64
@@ -198,7 +198,7 @@ def test_a_dataset_of_ones_own():
 
 
 def test_a_dataset_of_ones_own_may_have_any_number_of_classes():
-    register("shapes", lambda: own(train_labels=np.arange(8) + 30))
+    register_dataset("shapes", lambda: own(train_labels=np.arange(8) + 30))
     assert load("shapes").train_labels.max() == 37
 
 
@@ -216,18 +216,18 @@ def test_a_dataset_of_ones_own_may_have_any_number_of_classes():
     ],
 )
 def test_a_bad_dataset_of_ones_own_is_refused(changes):
-    register("shapes", lambda: own(**changes))
+    register_dataset("shapes", lambda: own(**changes))
     with pytest.raises(TaclError, match="shapes"):
         load("shapes")
 
 
 def test_a_loader_must_return_a_dataset_and_take_a_free_name():
-    register("shapes", dict)
+    register_dataset("shapes", dict)
     with pytest.raises(TaclError, match="must return a Dataset, not dict"):
         load("shapes")
     for name in ("mnist", "digits"):
         with pytest.raises(TaclError, match="under another name"):
-            register(name, own)
+            register_dataset(name, own)
 
 
 def test_unknown_names_get_the_list():

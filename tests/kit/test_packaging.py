@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 import tacl_lib
+from tacl_lib.data.embedded import digits
 
 ROOT = Path(__file__).parents[2]
 CONDA_NAMES = {"pytorch": "torch"}
@@ -180,6 +182,28 @@ def test_the_examples_of_contributing_work():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len(re.findall(r"^\d \{'average_accuracy': 0\.\d+", done.stdout, re.M)) == 2
+
+
+def test_the_dataset_of_contributing_can_be_trained_on(tmp_path):
+    """From PNG files to numbers, by the command that stands there."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("<!-- example: dataset -->")[1]
+    (tmp_path / "my_data.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
+    own = digits()
+    for part, images, labels in (
+        ("train", own.train_images, own.train_labels),
+        ("test", own.test_images, own.test_labels),
+    ):
+        for number in range(120):
+            path = tmp_path / "my_data" / part / f"class {labels[number]}" / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(images[number, ..., 0]).save(path)
+    command = re.search(r"^tacl (run --plugin my_data.py .*)$", text, re.M)[1]
+    few = ["--epochs", "1", "--hidden", "8,", "--seeds", "0"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tacl_lib", *command.split(), *few], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^average_accuracy\s+0\.\d+", done.stdout, re.M), done.stdout
 
 
 @pytest.mark.parametrize(

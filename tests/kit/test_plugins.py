@@ -15,14 +15,14 @@ from tacl_lib.training.record import read_record
 
 OWN = '''
 import numpy as np
-from tacl_lib.core.learners import Step, register
+from tacl_lib.core.learners import Step, register_learner
 from tacl_lib.core.learners.ta_agem import TaAgem
 from tacl_lib.core.memory import register_policy
-from tacl_lib.data import Dataset, load, register as register_dataset
+from tacl_lib.data import Dataset, load, register_dataset
 from tacl_lib.runs import RunSpec  # a plugin may import any room
 
 
-@register
+@register_learner
 class Replay(TaAgem):
     """Learns from the batch and from remembered samples alike."""
 
@@ -159,7 +159,8 @@ def test_an_installed_package_is_found_by_its_entry_point(plugin):
         ("1 +", "wrong.py", "could not be loaded: SyntaxError"),
         (None, "no.such_module", "the plugin no.such_module could not be loaded: ModuleNotFoundError"),
         (
-            "from tacl_lib.core.learners import Sgd, register\n@register\nclass Mine(Sgd):\n    name = 'sgd'\n",
+            "from tacl_lib.core.learners import Sgd, register_learner\n"
+            "@register_learner\nclass Mine(Sgd):\n    name = 'sgd'\n",
             "taken.py",
             "the learner 'sgd' is registered already; choose another name",
         ),

@@ -16,15 +16,14 @@ from tacl_lib import (
     load,
     make_learner,
     make_tasks,
-    register,
+    register_learner,
     register_policy,
     run,
     train,
 )
 from tacl_lib.core.learners import LEARNERS, Learner, Step
 from tacl_lib.core.memory import POLICIES, Geometry, Placement, sample_memory
-from tacl_lib.data import Dataset
-from tacl_lib.data import register as register_dataset
+from tacl_lib.data import Dataset, register_dataset
 
 DIGITS = load("digits")
 TASKS = make_tasks(DIGITS, "class", (0, 1), train_limit=20, test_limit=10)
@@ -129,10 +128,16 @@ CASES = {
         lambda: train(make_learner("sgd", network()), Stream(TASKS, epochs=1), checkpoint=3),
         "checkpoint must be the path of a file",
     ),
-    "a dataset for its loader": (lambda: register_dataset("mine", DIGITS), "register takes a name and a function"),
-    "a number for a name": (lambda: register_dataset(3, lambda: DIGITS), "register takes a name and a function"),
+    "a dataset for its loader": (
+        lambda: register_dataset("mine", DIGITS),
+        "give register_dataset a name",
+    ),
+    "a number for a name": (lambda: register_dataset(3, lambda: DIGITS), "give register_dataset a name"),
     "a number for a policy": (lambda: register_policy("mine")(3), "a memory policy is a function", "not 3"),
-    "a learner for its class": (lambda: register(make_learner("sgd", network())), "must be a subclass of Learner"),
+    "a learner for its class": (
+        lambda: register_learner(make_learner("sgd", network())),
+        "must be a subclass of Learner",
+    ),
     "a list for a dataset's name": (lambda: load(["digits"]), "unknown dataset ['digits']"),
     "no folder for a store": (lambda: Store(None), "a store is a folder"),
     "a sample of another width": (lambda: taken(some_memory(), (2, 5)), "x of a sample", "[2, 64], not [2, 5]"),

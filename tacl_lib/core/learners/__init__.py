@@ -8,7 +8,7 @@ from tacl_lib.core.learners.base import (
     Stored,
     TaskAwareLearner,
     make_learner,
-    register,
+    register_learner,
     settings_of,
 )
 from tacl_lib.core.learners.bgd import Bgd
@@ -34,6 +34,6 @@ __all__ = [
     "TaOgd",
     "TaskAwareLearner",
     "make_learner",
-    "register",
+    "register_learner",
     "settings_of",
 ]

@@ -5,7 +5,7 @@ Literally: `tacl_lib/plain/agem.py`.
 
 import torch
 
-from tacl_lib.core.learners.base import Step, TaskAwareLearner, check_positive, register
+from tacl_lib.core.learners.base import Step, TaskAwareLearner, check_positive, register_learner
 from tacl_lib.core.memory.samples import Reference, Samples, draw, drawn_from
 from tacl_lib.core.network import Network
 from tacl_lib.core.randomness import Uniforms
@@ -26,7 +26,7 @@ def agem_step(network: Network, rate: float, x: torch.Tensor, y: torch.Tensor, r
     return Step(losses.sum(1), rate, conflict)
 
 
-@register
+@register_learner
 class Agem(TaskAwareLearner):
     """The paper's Algorithm 1. The memory M grows by ``samples_per_task`` at the end of each task."""
 

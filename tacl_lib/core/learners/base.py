@@ -90,7 +90,7 @@ class TaskAwareLearner(Learner):
 LEARNERS: dict[str, type[Learner]] = Register()
 
 
-def register(learner: type[Learner]) -> type[Learner]:
+def register_learner(learner: type[Learner]) -> type[Learner]:
     """Class decorator: the learner can then be asked for by its name."""
     if not (
         isinstance(learner, type) and issubclass(learner, Learner) and isinstance(getattr(learner, "name", None), str)

@@ -6,14 +6,14 @@ Literally: `tacl_lib/plain/bgd.py`.
 import torch
 
 from tacl_lib.core.checking import is_finite
-from tacl_lib.core.learners.base import Learner, Step, check_positive, register
+from tacl_lib.core.learners.base import Learner, Step, check_positive, register_learner
 from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError, unknown_name
 
 BATCH_LOSSES = ("sum", "mean")
 
 
-@register
+@register_learner
 class Bgd(Learner):
     """A mean μ and a standard deviation σ for every weight; sure weights (small σ) move little.
 

@@ -5,7 +5,7 @@ Literally: `tacl_lib/plain/ogd.py`.
 
 import torch
 
-from tacl_lib.core.learners.base import Step, TaskAwareLearner, check_positive, register
+from tacl_lib.core.learners.base import Step, TaskAwareLearner, check_positive, register_learner
 from tacl_lib.core.learners.scheduler import Scheduler
 from tacl_lib.core.network import Network, StoredGradients
 from tacl_lib.errors import TaclError
@@ -21,7 +21,7 @@ def ogd_step(network: Network, stored: StoredGradients, scheduler: Scheduler, x:
     return Step(loss, rate, projected.changed)
 
 
-@register
+@register_learner
 class Ogd(TaskAwareLearner):
     """The paper's Algorithm 2, with its scheduler. The set S grows at the end of each task.
 

@@ -5,12 +5,12 @@ Literally: `tacl_lib/plain/sgd.py`.
 
 import torch
 
-from tacl_lib.core.learners.base import Learner, Step, register
+from tacl_lib.core.learners.base import Learner, Step, register_learner
 from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError
 
 
-@register
+@register_learner
 class Sgd(Learner):
     """w ← w - η ∇L(w); with a momentum m the step is -η v instead, where v ← m v + ∇L(w)."""
 

@@ -5,13 +5,13 @@ Literally: `tacl_lib/plain/sgd_lr_adapt.py`.
 
 import torch
 
-from tacl_lib.core.learners.base import Learner, Step, register
+from tacl_lib.core.learners.base import Learner, Step, register_learner
 from tacl_lib.core.learners.scheduler import Scheduler
 from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError
 
 
-@register
+@register_learner
 class SgdLrAdapt(Learner):
     """w ← w - η_t ∇L(w); the loss of each batch sets the rate of the next one."""
 

@@ -6,7 +6,7 @@ Literally: `tacl_lib/plain/ta_agem.py`.
 import torch
 
 from tacl_lib.core.learners.agem import agem_step
-from tacl_lib.core.learners.base import Learner, Step, Stored, check_positive, register
+from tacl_lib.core.learners.base import Learner, Step, Stored, check_positive, register_learner
 from tacl_lib.core.memory import Arrivals, Geometry, Reference, sample_memory
 from tacl_lib.core.memory.samples import draw, drawn_from
 from tacl_lib.core.network import Network
@@ -14,7 +14,7 @@ from tacl_lib.core.network import Network
 FEATURES = "features"  #: the space of the last hidden layer
 
 
-@register
+@register_learner
 class TaAgem(Learner):
     """An A-GEM step, then one sample of the batch joins the memory by the paper's Algorithm 3."""
 

@@ -5,14 +5,14 @@ Literally: `tacl_lib/plain/ta_ogd.py`.
 
 import torch
 
-from tacl_lib.core.learners.base import Learner, Step, Stored, register
+from tacl_lib.core.learners.base import Learner, Step, Stored, register_learner
 from tacl_lib.core.learners.ogd import ogd_step
 from tacl_lib.core.learners.scheduler import Scheduler
 from tacl_lib.core.memory import Arrivals, Geometry, gradient_memory
 from tacl_lib.core.network import Network
 
 
-@register
+@register_learner
 class TaOgd(Learner):
     """An OGD step, then the model gradient of one sample of the batch joins the memory by Algorithm 3."""
 
