@@ -151,7 +151,7 @@ class Mlp:
     def watch(self, samples: Samples, drawn: int) -> None:
         """Reference batches of ``drawn`` samples will come from these: keep them ready where that saves time."""
         self._close_pool()
-        if pool_pays(self._layers, drawn):
+        if pool_pays(self._layers, drawn, samples.capacity):
             self._pool = SamplePool(self._layers, samples)
 
     def forget(self) -> None:

@@ -50,6 +50,12 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.fixture(autouse=True)
+def pools_of_few_samples(monkeypatch):
+    """The variants with 6 reference samples have a pool, those with 4 have none."""
+    monkeypatch.setattr(sample_pool, "FEWEST", 6)
+
+
 def network(seeds=SEEDS, sizes=SIZES):
     return Mlp(seeds, sizes, "torch")
 
@@ -238,7 +244,7 @@ def test_an_impossible_smoothing_is_refused(smoothing):
 @pytest.fixture(params=["pairs", "pool", "renewed pool"])
 def way(request, monkeypatch):
     """All ways to an A-GEM step, by pairs of samples and with a pool of samples, whatever is cheaper."""
-    monkeypatch.setattr(mlp, "pool_pays", lambda layers, samples: request.param != "pairs" and samples > 0)
+    monkeypatch.setattr(mlp, "pool_pays", lambda layers, drawn, stored: request.param != "pairs" and drawn > 0)
     monkeypatch.setattr(sample_pool, "RENEWAL", 7 if request.param == "renewed pool" else 10**6)
 
 

@@ -83,7 +83,10 @@ def test_rounding_is_swept_out_now_and_then(monkeypatch):
     torch.testing.assert_close(pool.out, exact)
 
 
-@pytest.mark.parametrize(("samples", "pays"), [(0, False), (10, False), (124, False), (125, True), (256, True)])
-def test_a_pool_pays_for_many_samples_only(samples, pays):
-    """199,210 parameters, 1,594 numbers a sample: from 125 samples on a formed gradient is cheaper than all pairs."""
-    assert pool_pays(Layers((0,), (784, 200, 200, 10)), samples) is pays
+@pytest.mark.parametrize(
+    ("drawn", "stored", "pays"),
+    [(0, 0, False), (10, 300, False), (15, 15, False), (16, 16, True), (24, 300, False), (25, 300, True)],
+)
+def test_a_pool_pays_where_many_of_the_stored_samples_are_drawn(drawn, stored, pays):
+    assert pool_pays(Layers((0,), (784, 200, 200, 10)), drawn, stored) is pays
+    assert not pool_pays(Layers((0,), (784, 10)), drawn, stored)
