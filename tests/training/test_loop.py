@@ -204,9 +204,13 @@ def test_task_aware_learners_cannot_take_a_continuous_stream(name):
     assert name in one_sentence(caught)
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_trained_learner_can_be_used_outside_of_the_loop(name):
-    learner, stream = make(name)
+#: every learner, and those whose settings make them keep more tensors
+MORE_STATE = [(name, {}) for name in SMALL] + [("sgd", {"momentum": 0.5}), ("sgd_lr_adapt", {"smoothing": 0.5})]
+
+
+@pytest.mark.parametrize(("name", "changes"), MORE_STATE)
+def test_a_trained_learner_can_be_used_outside_of_the_loop(name, changes):
+    learner, stream = make(name, **changes)
     quiet(learner, stream)
     assert not any(tensor.is_inference() for tensor in _tensors(learner.state()))
     trained, batch = learner.network.flat.clone(), next(stream.batches(stream.epochs[0]))

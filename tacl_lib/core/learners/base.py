@@ -71,9 +71,9 @@ class Learner:
             value = getattr(self, name)
             if hasattr(value, "load_state"):
                 value.load_state(state[name])
-            elif isinstance(value, torch.Tensor):
+            elif isinstance(value, torch.Tensor) and (torch.is_inference_mode_enabled() or not value.is_inference()):
                 value.copy_(state[name])
-            else:
+            else:  # also a tensor that a step replaced in inference mode: it can no longer be changed outside of it
                 setattr(self, name, state[name])
 
 
