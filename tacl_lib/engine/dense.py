@@ -1,6 +1,7 @@
 """Gradients of any network: as dense vectors, and places for many of them that take less."""
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -53,6 +54,10 @@ class SampleGradients(NamedTuple):
         """One of the n."""
         return SampleGradients.of([tensor[:, number : number + 1] for tensor in self.tensors()])
 
+    def by_run(self) -> Iterator["SampleGradients"]:
+        """Those of each run apart, without the dimension of runs."""
+        return (SampleGradients.of(list(tensors)) for tensors in zip(*self.tensors(), strict=True))
+
 
 class Layout:
     """How the parameters of a network are laid out in a vector, and which of them have gradients in two factors."""
@@ -60,39 +65,40 @@ class Layout:
     def __init__(self, shapes: dict[str, torch.Size], layers: list[Layer]):
         self.layers = layers
         self._sizes = {name: math.prod(shape) for name, shape in shapes.items()}
-        self._factored = {layer.weight: number for number, layer in enumerate(layers)}
+        factored = {layer.weight for layer in layers}
+        self._whole = {name: size for name, size in self._sizes.items() if name not in factored}
 
     def empty(self, runs: int, count: int, device: torch.device) -> SampleGradients:
         """Room for ``count`` gradients of each run, all zero."""
-        size = sum(size for name, size in self._sizes.items() if name not in self._factored)
-        shapes = [(size,), *(layer.goes_in for layer in self.layers), *(layer.comes_out for layer in self.layers)]
+        shapes = [
+            (sum(self._whole.values()),),
+            *(layer.goes_in for layer in self.layers),
+            *(layer.comes_out for layer in self.layers),
+        ]
         return SampleGradients.of([torch.zeros(runs, count, *shape, device=device) for shape in shapes])
 
     def products(self, members: SampleGradients, vector: torch.Tensor) -> torch.Tensor:
         """⟨u_i, v⟩ of all members with a vector ``[R, p]``: ``[R, n]``."""
-        pieces = dict(zip(self._sizes, vector.split(list(self._sizes.values()), dim=1), strict=True))
-        whole = [pieces[name] for name in self._sizes if name not in self._factored]
-        found = torch.bmm(members.rest, torch.cat(whole, 1).unsqueeze(2)).squeeze(2)
+        return torch.stack([self._products(own, v) for own, v in zip(members.by_run(), vector, strict=True)])
+
+    def _products(self, members: SampleGradients, vector: torch.Tensor) -> torch.Tensor:
+        pieces = dict(zip(self._sizes, vector.split(list(self._sizes.values())), strict=True))
+        found = members.rest @ torch.cat([vector[:0], *(pieces[name] for name in self._whole)])
         for layer, a, delta in zip(self.layers, members.goes_in, members.delta, strict=True):
-            for run, piece in enumerate(pieces[layer.weight]):
-                found[run] += layer.product(a[run], delta[run], piece.view(layer.shape))
+            found += layer.product(a, delta, pieces[layer.weight].view(layer.shape))
         return found
 
     def combined(self, members: SampleGradients, factors: torch.Tensor) -> torch.Tensor:
         """Σ_i c_i u_i with factors ``[R, n]``, as a vector ``[R, p]``."""
-        rest = torch.bmm(factors.unsqueeze(1), members.rest).squeeze(1)
-        sizes = [size for name, size in self._sizes.items() if name not in self._factored]
-        whole, pieces = iter(rest.split(sizes, dim=1)), []
-        for name in self._sizes:
-            if name not in self._factored:
-                pieces.append(next(whole))
-                continue
-            number = self._factored[name]
-            layer, a, delta = self.layers[number], members.goes_in[number], members.delta[number]
-            scaled = delta * factors.view(*factors.shape, *[1] * (delta.dim() - 2))
-            of_runs = [layer.combined(a[run], scaled[run]).flatten() for run in range(len(a))]
-            pieces.append(torch.stack(of_runs))
-        return torch.cat(pieces, 1)
+        return torch.stack([self._combined(own, c) for own, c in zip(members.by_run(), factors, strict=True)])
+
+    def _combined(self, members: SampleGradients, factors: torch.Tensor) -> torch.Tensor:
+        rest = (factors @ members.rest).split(list(self._whole.values()))
+        pieces = dict(zip(self._whole, rest, strict=True))
+        for layer, a, delta in zip(self.layers, members.goes_in, members.delta, strict=True):
+            scaled = delta * factors.view(-1, *[1] * (delta.dim() - 1))
+            pieces[layer.weight] = layer.combined(a, scaled).flatten()
+        return torch.cat([pieces[name] for name in self._sizes])
 
 
 class Candidate(NamedTuple):
@@ -113,6 +119,7 @@ class ModulePool:
         self.members = self.layout.empty(runs, capacity, device)
         self.gram = torch.zeros(runs, capacity, capacity, dtype=torch.float64, device=device)  #: K_ij = ⟨u_i, u_j⟩
         self._run = torch.arange(runs, device=device)
+        self._solved: tuple[torch.Tensor, torch.Tensor] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -124,15 +131,21 @@ class ModulePool:
         overlap = self.layout.products(self.members, gradient.vector).double()
         if not self.capacity:
             return ProjectedDense(gradient.vector, overlap.any(1))
-        diagonal = self.gram.diagonal(dim1=1, dim2=2)
-        scale = torch.where(diagonal > 0, diagonal, 1.0).rsqrt()
-        matrix = self.gram * scale.unsqueeze(2) * scale.unsqueeze(1)
-        matrix.diagonal(dim1=1, dim2=2).fill_(1 + self.ridge)
-        # No error check: it would wait for the device. The ridge keeps the matrix positive definite.
-        factor = torch.linalg.cholesky_ex(matrix, check_errors=False).L
-        solved = torch.cholesky_solve((overlap * scale).unsqueeze(2), factor).squeeze(2) * scale
+        scale, lower = self._solver()
+        solved = torch.cholesky_solve((overlap * scale).unsqueeze(2), lower).squeeze(2) * scale
         taken = self.layout.combined(self.members, solved.to(gradient.vector.dtype))
         return ProjectedDense(gradient.vector - taken, (overlap != 0).any(1))
+
+    def _solver(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The lengths of members, inverted, and the Cholesky factor of their scaled K: kept until a member changes."""
+        if self._solved is None:
+            diagonal = self.gram.diagonal(dim1=1, dim2=2)
+            scale = torch.where(diagonal > 0, diagonal, 1.0).rsqrt()
+            matrix = self.gram * scale.unsqueeze(2) * scale.unsqueeze(1)
+            matrix.diagonal(dim1=1, dim2=2).fill_(1 + self.ridge)
+            # No error check: it would wait for the device. The ridge keeps the matrix positive definite.
+            self._solved = scale, torch.linalg.cholesky_ex(matrix, check_errors=False).L
+        return self._solved
 
     def candidate(self, x: torch.Tensor, y: torch.Tensor) -> Candidate:
         """∇f_y(x; w) of one sample a run, with its products with every u_i and itself."""
@@ -144,6 +157,7 @@ class ModulePool:
     def put(self, place: torch.Tensor, candidate: Candidate, kept: torch.Tensor | None = None) -> None:
         """Store one candidate a run at ``place [R]``; kept: bool ``[R]``, runs in which it really is."""
         run = self._run
+        self._solved = None
         row = candidate.along.clone()
         row[run, place] = candidate.square
         if kept is not None:
@@ -158,6 +172,7 @@ class ModulePool:
 
     def extend(self, gradients: SampleGradients) -> None:
         """Add n gradients to each run and grow the capacity by n."""
+        self._solved = None
         before, count = self.capacity, gradients.rest.shape[1]
         both = zip(self.members.tensors(), gradients.tensors(), strict=True)
         self.members = SampleGradients.of([torch.cat(pair, dim=1) for pair in both])
@@ -179,6 +194,7 @@ class ModulePool:
         return {"members": self.members.tensors(), "gram": self.gram}
 
     def load_state(self, state: dict) -> None:
+        self._solved = None
         self.members = SampleGradients.of([tensor.clone() for tensor in state["members"]])
         self.gram = state["gram"].clone()
         self.capacity = self.gram.shape[1]

@@ -1,37 +1,46 @@
 """Any `torch.nn.Module`, R at once, behind the interface of `tacl_lib.core.network`.
 
-The parameters of R modules are stacked, and `torch.func` runs all of them in one call. Gradients are dense vectors;
-stored ones are kept as two factors a layer where that takes less (see `traced`). This is the network for everything
-that the fast perceptron cannot be, and what a learner asks is the same.
+The trained parameters of R modules are views of one tensor ``[R, p]``: one operation moves all of them, and one call of
+autograd finds all gradients. On a CPU the modules are called one after another, as `torch.func.vmap` makes grouped
+convolutions of theirs, which take up to four times as long there; on a GPU all are called at once. Gradients are dense
+vectors; stored ones are kept as two factors a layer where that takes less (see `traced`). This is the network for
+everything that the fast perceptron cannot be, and what a learner asks is the same.
 """
 
+import copy
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import torch
 from torch import nn
-from torch.func import functional_call, grad, grad_and_value, stack_module_state, vmap
+from torch.func import functional_call, vmap
 
-from tacl_lib.core.checking import check_batch, check_samples, checked_device, checked_seeds
+from tacl_lib.core.checking import check_batch, check_samples, check_whole, checked_device, checked_seeds
 from tacl_lib.core.memory.samples import Reference, Samples
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine.dense import DenseGradient, Layout, ModulePool, SampleGradients
-from tacl_lib.engine.traced import Layer, factors, layers_that_pay
+from tacl_lib.engine.fitting import check_module, trained
+from tacl_lib.engine.traced import factors, layers_that_pay, watched
 from tacl_lib.errors import TaclError
 
 
 class ModuleNetwork:
     """R modules that map images to logits, one for each seed.
 
-    build: ``build()`` makes a module with fresh parameters; it is called once for each seed, with torch's random
-        numbers seeded by it, so that a run's first weights depend on its seed alone.
+    build: ``build()`` makes a module; it is called once for each seed, with torch's random numbers seeded by it, so
+        that a run's first weights depend on its seed alone. What it returns is copied and stays as it is:
+        ``lambda: model`` starts every run from the weights of a model of yours.
     image_shape: (height, width, channels) as in `Tasks`; the module is given ``[n, channels, height, width]``. An
         empty one, (), gives it flat samples ``[n, features]``, of which ``features`` says how many.
+    classes: how many logits it gives for a sample.
 
+    Frozen parameters (``requires_grad=False``) and buffers stay as they are, in each run its own. Refused are modules
+    that mix the samples of a batch, keep statistics of it (BatchNorm) or draw random numbers (Dropout).
     Around a perceptron it agrees with the engine to 1e-5 of the largest weight after 50 steps of any method.
     """
 
-    inference = False  #: `torch.func` needs autograd, which torch's inference mode rules out
+    inference = False  #: autograd is needed, which torch's inference mode rules out
 
     def __init__(
         self,
@@ -45,23 +54,39 @@ class ModuleNetwork:
         seeds, device = checked_seeds(seeds, distinct=False), checked_device(device)
         if isinstance(build, nn.Module) or not callable(build):
             raise TaclError("build must be a function that makes a fresh module, such as lambda: nn.Linear(64, 10).")
-        if len(image_shape) not in (0, 3) or (not image_shape and features is None):
+        self.image_shape = tuple(image_shape) if isinstance(image_shape, Sequence) else None
+        if self.image_shape is None or len(image_shape) not in (0, 3) or (not image_shape and features is None):
             raise TaclError(f"image_shape must be (height, width, channels), or () with features, not {image_shape}.")
-        modules = [_seeded(build, seed).to(device) for seed in seeds]
-        _check_modules(modules)
-        stacked, _ = stack_module_state(modules)
-        self._buffers = {name: buffer.clone() for name, buffer in modules[0].named_buffers()}  # constants
-        self._module = modules[0].to("meta")
-        self._names, self._shapes = list(stacked), [tensor.shape[1:] for tensor in stacked.values()]
-        self._flat = torch.cat([tensor.detach().flatten(1) for tensor in stacked.values()], dim=1)  # [R, p]
+        self.features, self.classes = math.prod(image_shape) if image_shape else features, classes
+        check_whole(features=self.features, classes=classes)
+        modules = [_seeded(build, seed) for seed in seeds]
+        samples = torch.randn(2, self.features, generator=torch.Generator().manual_seed(0))
+        check_module(modules[0], self._shaped(samples), classes)
+        self._modules = [module.to(device) for module in modules]
+        self._shapes, *others = ({name: p.shape for name, p in trained(module).items()} for module in modules)
+        if any(shapes != self._shapes for shapes in others):
+            raise TaclError("build must make modules with the same parameters each time.")
+        self._flat = torch.stack([torch.cat([p.detach().flatten() for p in trained(m).values()]) for m in modules])
+        self._share()
         self.seeds, self.runs, self.device = tuple(seeds), len(seeds), self._flat.device
-        self.image_shape, self.classes = tuple(image_shape), classes
-        self.features = math.prod(image_shape) if image_shape else features
         self.parameter_count = self._flat.shape[1]
+        self._in_one_call = self.device.type != "cpu"
         self._stored: ModulePool | None = None
-        self._check_output()
         #: how gradients of single samples are kept
-        self.layout = Layout(dict(zip(self._names, self._shapes, strict=True)), self._factored_layers())
+        layers = layers_that_pay(self._modules[0], trained(self._modules[0]), self._shaped(samples[:1].to(device)))
+        self.layout = Layout(self._shapes, layers)
+
+    def _share(self) -> None:
+        """Make the parameters of the modules views of ``flat``."""
+        for module, flat in zip(self._modules, self._flat, strict=True):
+            for parameter, piece in zip(trained(module).values(), self._named(flat).values(), strict=True):
+                parameter.data = piece
+        self._parameters = [parameter for module in self._modules for parameter in trained(module).values()]
+
+    def __setstate__(self, state: dict) -> None:
+        """A copy: torch has copied each parameter for itself."""
+        self.__dict__.update(state)
+        self._share()
 
     # ---- the model, for anyone who looks
 
@@ -82,7 +107,7 @@ class ModuleNetwork:
         """The logits f(x; w): ``[R, n, features]`` to ``[R, n, classes]``."""
         self._check_samples(x)
         with torch.no_grad():
-            return vmap(self._logits)(self._flat, x)
+            return self._logits(x)
 
     def accuracy(self, x: torch.Tensor, y: torch.Tensor, chunk: int = 500) -> torch.Tensor:
         """Share of samples classified right, float64 ``[R]``. x ``[R or 1, n, features]``, y ``[R or 1, n]``."""
@@ -106,8 +131,17 @@ class ModuleNetwork:
         """Losses ``[R, n]``, each times its weight (1/n, if not given), and ∇L(w), the gradient of their sum."""
         self.check_batch(x, y)
         weight = 1 / y.shape[1] if weight is None else weight
-        weight = weight if isinstance(weight, torch.Tensor) else torch.full_like(x[:, :, 0], weight)
-        return self._loss_gradient_at(self._flat, x, y, weight)
+        try:
+            with torch.enable_grad():
+                losses = -self._logits(x).log_softmax(2).gather(2, y.unsqueeze(2)).squeeze(2) * weight
+                found = torch.autograd.grad(losses.sum(), self._parameters, allow_unused=True, materialize_grads=True)
+        except (RuntimeError, IndexError) as error:
+            if int(y.min()) < 0 or int(y.max()) >= self.classes:
+                wrong = f"{y.dtype} in {y.min()} to {y.max()}"
+                raise TaclError(f"labels must be int64 in 0 to {self.classes - 1}; these are {wrong}.") from error
+            raise
+        gradient = torch.cat([piece.reshape(-1) for piece in found]).view(self.runs, -1)
+        return losses.detach(), DenseGradient(gradient)
 
     def loss_gradients(
         self, x: torch.Tensor, y: torch.Tensor, reference: Reference
@@ -119,9 +153,11 @@ class ModuleNetwork:
     def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> SampleGradients:
         """∇f_y(x; w): for each sample apart, the gradient of the logit of its label."""
         self.check_batch(x, y)
-        rest, goes_in, delta = vmap(vmap(self._factors, in_dims=(None, 0, 0)))(self._flat, x, y)
-        # Copies that depend on nothing: what vmap returns may be views of a batch, or of the samples.
-        return SampleGradients(rest, [a.contiguous() for a in goes_in], [d.contiguous() for d in delta])
+        found = []
+        for module, of_run, labels in zip(self._modules, x, y, strict=True):
+            samples = [self._factors(module, *one) for one in zip(of_run, labels, strict=True)]
+            found.append([torch.stack(pieces) for pieces in zip(*samples, strict=True)])
+        return SampleGradients.of([torch.stack(pieces) for pieces in zip(*found, strict=True)])
 
     def add(self, gradient, factor: torch.Tensor | float) -> None:
         """w ← w + factor · gradient; factor: a number or ``[R]``."""
@@ -135,24 +171,17 @@ class ModuleNetwork:
     def hidden(self, x: torch.Tensor) -> torch.Tensor:
         """What the last hidden layer says of samples: ``[R, n, hidden_width]``, the input of the last linear layer."""
         self._check_samples(x)
-        layer = self._last_linear()
-
-        def reached(flat, x):
-            seen = []
-            handle = layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-            try:
-                self._logits(flat, x)
-            finally:
-                handle.remove()
-            return seen[-1].flatten(1)
-
-        with torch.no_grad():
-            return vmap(reached)(self._flat, x)
+        seen = []
+        for module, of_run in zip(self._modules, x, strict=True):
+            head = module.get_submodule(self._head)
+            with torch.no_grad(), watched(module, [head], lambda *call: seen.append(call[2][0])):
+                module(self._shaped(of_run))
+        return torch.stack([given.flatten(1) for given in seen])
 
     @property
     def hidden_width(self) -> int:
         """How many numbers `hidden` gives of a sample."""
-        return self._last_linear().in_features
+        return self._modules[0].get_submodule(self._head).in_features
 
     def noise(self) -> "ModuleNoise":
         """Draws of these networks with noise on every weight, for BGD."""
@@ -186,105 +215,45 @@ class ModuleNetwork:
     # ---- within
 
     def _named(self, flat: torch.Tensor) -> dict[str, torch.Tensor]:
-        """A vector ``[p]`` as the module's parameters."""
-        pieces = flat.split([math.prod(shape) for shape in self._shapes])
-        return {n: piece.view(shape) for n, piece, shape in zip(self._names, pieces, self._shapes, strict=True)}
-
-    def _logits(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """Of one run: ``[n, features]`` to ``[n, classes]``."""
-        return functional_call(self._module, self._named(flat) | self._buffers, (self._shaped(x),))
+        """A vector ``[p]`` as the trained parameters."""
+        pieces = flat.split([math.prod(shape) for shape in self._shapes.values()])
+        return {name: piece.view(self._shapes[name]) for name, piece in zip(self._shapes, pieces, strict=True)}
 
     def _shaped(self, x: torch.Tensor) -> torch.Tensor:
         """``[n, features]`` as the module takes it."""
         return x.unflatten(1, self.image_shape).permute(0, 3, 1, 2) if self.image_shape else x
 
-    def _factors(self, flat: torch.Tensor, sample: torch.Tensor, label: torch.Tensor, layers=None):
-        """∇f_y of one sample of one run, in the pieces of `SampleGradients`."""
-        layers, given = self.layout.layers if layers is None else layers, self._named(flat) | self._buffers
-        x = self._shaped(sample.unsqueeze(0))
-        of_rest, goes_in, delta = factors(self._module, layers, given, x, label)
-        whole = [of_rest[name].flatten() for name in self._names if name in of_rest]
-        return torch.cat(whole) if whole else flat[:0], goes_in, delta
+    def _logits(self, x: torch.Tensor) -> torch.Tensor:
+        """Of all runs: ``[R, n, features]`` to ``[R, n, classes]``."""
+        if not self._in_one_call:
+            return torch.stack([module(self._shaped(of_run)) for module, of_run in zip(self._modules, x, strict=True)])
 
-    def _factored_layers(self) -> list[Layer]:
-        """The layers whose stored gradients are kept as two factors; none if that does not give the true gradient.
+        def logits(state, x):
+            return functional_call(self._modules[0], state, (self._shaped(x),))
 
-        A module can do with a layer what nobody sees from outside, such as use its weight a second time, so one sample
-        is tried both ways.
-        """
-        flat, shapes = self._flat[0], dict(zip(self._names, self._shapes, strict=True))
-        source = torch.Generator().manual_seed(0)
-        sample = torch.randn(self.features, generator=source).to(self.device)
-        label = torch.zeros((), dtype=torch.int64, device=self.device)
-        with torch.no_grad():
-            names = set(self._names)
-            layers = layers_that_pay(self._module, lambda: self._logits(flat, sample.unsqueeze(0)), names)
-        if not layers:
-            return []
+        states = [dict(module.named_parameters()) | dict(module.named_buffers()) for module in self._modules]
+        return vmap(logits)({name: torch.stack([state[name] for state in states]) for name in states[0]}, x)
 
-        def logit(flat):
-            return self._logits(flat, sample.unsqueeze(0))[0, 0]
+    def _factors(self, module: nn.Module, sample: torch.Tensor, label: torch.Tensor) -> list[torch.Tensor]:
+        """∇f_y of one sample of one run: the tensors of `SampleGradients`."""
+        return factors(module, self.layout.layers, trained(module), self._shaped(sample[None]), label)
 
-        try:
-            rest, goes_in, delta = self._factors(flat, sample, label, layers)
-        except RuntimeError:
-            return []
-        parts = SampleGradients.of([tensor[None, None] for tensor in (rest, *goes_in, *delta)])
-        found = Layout(shapes, layers).combined(parts, torch.ones(1, 1, device=self.device))[0]
-        true = grad(logit)(flat)
-        return layers if (found - true).abs().max() <= 1e-4 * true.abs().max() else []
-
-    def _last_linear(self) -> nn.Linear:
-        """The layer that gives the logits."""
-        called = []
-        handles = [
-            layer.register_forward_hook(lambda layer, given, out: called.append(layer))
-            for layer in self._module.modules()
-            if isinstance(layer, nn.Linear)
-        ]
-        try:
-            with torch.no_grad():
-                self._logits(self._flat[0], torch.zeros(1, self.features, device=self.device))
-        finally:
-            for handle in handles:
-                handle.remove()
-        if not called or called[-1].out_features != self.classes:
+    @cached_property
+    def _head(self) -> str:
+        """The name of the linear layer that gives the logits."""
+        module, called = self._modules[0], []
+        linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+        with torch.no_grad(), watched(module, linear, lambda name, *_: called.append(name)):
+            module(self._shaped(self._flat.new_zeros(1, self.features)))
+        if not called or module.get_submodule(called[-1]).out_features != self.classes:
             raise TaclError(
                 f"the module has no last nn.Linear with {self.classes} outputs, so nobody can tell its hidden layer; "
                 "use space='x'."
             )
         return called[-1]
 
-    def _loss_gradient_at(self, flat: torch.Tensor, x, y, weight) -> tuple[torch.Tensor, DenseGradient]:
-        def loss(flat, x, y, weight):
-            logits = self._logits(flat, x)
-            losses = -logits.log_softmax(1).gather(1, y.unsqueeze(1)).squeeze(1) * weight
-            return losses.sum(), losses
-
-        try:
-            gradient, (_, losses) = vmap(grad_and_value(loss, has_aux=True))(flat, x, y, weight)
-        except (RuntimeError, IndexError) as error:
-            if y.dtype != torch.int64 or int(y.min()) < 0 or int(y.max()) >= self.classes:
-                found = f"{y.dtype} in {y.min()} to {y.max()}"
-                raise TaclError(f"labels must be int64 in 0 to {self.classes - 1}; these are {found}.") from error
-            raise
-        return losses.detach(), DenseGradient(gradient)
-
     def _check_samples(self, x: torch.Tensor) -> None:
         check_samples(x, self.runs, self.features, self._flat.dtype)
-
-    def _check_output(self) -> None:
-        """One sample through the module: it must give the logits of all classes."""
-        sample = torch.zeros(1, self.features, device=self.device)
-        try:
-            with torch.no_grad():
-                found = tuple(self._logits(self._flat[0], sample).shape)
-        except RuntimeError as error:
-            shape = (self.image_shape[2], *self.image_shape[:2]) if self.image_shape else (self.features,)
-            reason = str(error).splitlines()[0]
-            raise TaclError(f"the module cannot take samples of the shape {shape}: {reason}.") from error
-        if found != (1, self.classes):
-            raise TaclError(f"the module must give {self.classes} logits for a sample, not the shape {found[1:]}.")
 
 
 class ModuleNoise:
@@ -305,14 +274,17 @@ class ModuleNoise:
     def learn(self, mean: ModuleNetwork, std: torch.Tensor, x, y, weight: float, passes: int, rate: float):
         """μ ← μ - rate σ² E[g] and σ ← σ √(1 + h²) - σ h, h = ½ σ E[g ε], in place; returns losses ``[R]``."""
         μ, σ = mean.flat.view(mean.runs, -1), std.view(mean.runs, -1)
-        loss, sum_g, sum_gε = 0.0, torch.zeros_like(μ), torch.zeros_like(μ)
-        weights = torch.full_like(x[:, :, 0], weight)
-        for _ in range(passes):
-            ε = torch.stack([torch.randn(μ.shape[1], generator=s, device=μ.device) for s in self._sources])
-            losses, g = mean._loss_gradient_at(μ + ε * σ, x, y, weights)
-            loss = loss + losses.sum(1)
-            sum_g += g.vector
-            sum_gε += g.vector * ε
+        loss, sum_g, sum_gε, centre = 0.0, torch.zeros_like(μ), torch.zeros_like(μ), μ.clone()
+        try:
+            for _ in range(passes):
+                ε = torch.stack([torch.randn(μ.shape[1], generator=s, device=μ.device) for s in self._sources])
+                torch.addcmul(centre, ε, σ, out=μ)
+                losses, g = mean.loss_gradient(x, y, weight)
+                loss = loss + losses.sum(1)
+                sum_g += g.vector
+                sum_gε += g.vector * ε
+        finally:
+            μ.copy_(centre)
         half = 0.5 * σ * sum_gε
         μ.sub_(rate * σ.square() * sum_g)
         σ.mul_((1 + half.square()).sqrt() - half)
@@ -320,29 +292,13 @@ class ModuleNoise:
 
 
 def _seeded(build: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """A module whose first weights depend on the seed alone."""
+    """A module of our own, whose first weights depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(generator(seed, "weights").integers(2**63)))
         module = build()
     if not isinstance(module, nn.Module):
         raise TaclError(f"build must make a torch.nn.Module, not {type(module).__name__}.")
-    return module
-
-
-def _check_modules(modules: list[nn.Module]) -> None:
-    for module in modules[0].modules():
-        if isinstance(module, nn.modules.batchnorm._NormBase) and module.track_running_stats:
-            raise TaclError(
-                f"{type(module).__name__} keeps running statistics, which a continual stream spoils and which runs "
-                "would share; use nn.GroupNorm."
-            )
-        if isinstance(module, nn.modules.batchnorm._BatchNorm):
-            raise TaclError(
-                f"{type(module).__name__} mixes the samples of a batch, so that none has a gradient of its own; "
-                "use nn.GroupNorm."
-            )
-        if isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0:
-            kind = type(module).__name__
-            raise TaclError(f"{kind} draws random numbers that no seed of a run controls; leave it out.")
-    if not any(parameter.requires_grad for parameter in modules[0].parameters()):
-        raise TaclError("the module has no parameters to train.")
+    try:
+        return copy.deepcopy(module)
+    except Exception as error:  # it is a user's class: anything can happen
+        raise TaclError(f"the module cannot be copied: {error}.") from error

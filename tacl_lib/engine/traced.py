@@ -6,12 +6,13 @@ Keeping the image that goes in and the δ that comes out instead of the product 
 weights than activations, which is most of a deep network.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import nn
-from torch.func import functional_call, grad
 from torch.nn import functional as F
 from torch.nn.grad import conv2d_weight
 
@@ -41,35 +42,36 @@ class Layer(NamedTuple):
         return self.module.stride, self.module.padding, self.module.dilation
 
 
-def layers_that_pay(module: nn.Module, call: Callable[[], object], names: set[str]) -> list[Layer]:
-    """The layers of which two factors take less room than the gradient itself.
+def layers_that_pay(module: nn.Module, trained: dict[str, nn.Parameter], x: torch.Tensor) -> list[Layer]:
+    """The layers of which two factors take less room than the gradient itself, and say the same.
 
-    call: sends one sample through the module. names: of its parameters.
+    A module can do with a layer what nobody sees from outside, such as use its weight a second time, so one sample x
+    ``[1, ...]`` is tried both ways.
     """
-    seen: dict[str, list] = {}
-    handles = []
-    for name, layer in module.named_modules():
-        weight = f"{name}.weight" if name else "weight"
-        if _is_plain(layer) and weight in names:
+    called: dict[str, list[Layer]] = {}
 
-            def look(layer, given, out, weight=weight):
-                seen.setdefault(weight, []).append((layer, given[0].shape[1:], out.shape[1:]))
+    def look(name, layer, given, out):
+        weight = f"{name}.weight".lstrip(".")
+        seen = Layer(layer, weight, layer.weight.shape, given[0].shape[1:], out.shape[1:])
+        called.setdefault(weight, []).append(seen)
 
-            handles.append(layer.register_forward_hook(look))
+    with torch.no_grad(), watched(module, [layer for layer in module.modules() if _is_plain(layer)], look):
+        module(x)
+    layers = [seen[0] for weight, seen in called.items() if len(seen) == 1 and weight in trained and _pays(seen[0])]
+    if not layers:
+        return []
     try:
-        call()
-    finally:
-        for handle in handles:
-            handle.remove()
-    found = []
-    for weight, calls in seen.items():
-        layer, goes_in, comes_out = calls[0]
-        dimensions = 1 if isinstance(layer, nn.Linear) else 3
-        if len(calls) > 1 or len(goes_in) != dimensions:
-            continue
-        if goes_in.numel() + comes_out.numel() < layer.weight.numel():
-            found.append(Layer(layer, weight, layer.weight.shape, goes_in, comes_out))
-    return found
+        _, *pieces = factors(module, layers, trained, x, torch.zeros((), dtype=torch.int64, device=x.device))
+    except RuntimeError:  # something in the module does not like that what comes out of a layer is taken aside
+        return []
+    with torch.enable_grad():
+        true = torch.autograd.grad(module(x)[0, 0], [trained[layer.weight] for layer in layers])
+    found = [
+        layer.combined(a[None], delta[None])
+        for layer, a, delta in zip(layers, pieces[: len(layers)], pieces[len(layers) :], strict=True)
+    ]
+    errors = [(one - other).abs().max() <= 1e-3 * other.abs().max() for one, other in zip(found, true, strict=True)]
+    return [layer for layer, right in zip(layers, errors, strict=True) if right]
 
 
 def _is_plain(layer: nn.Module) -> bool:
@@ -79,35 +81,47 @@ def _is_plain(layer: nn.Module) -> bool:
     return type(layer) is nn.Linear
 
 
+def _pays(layer: Layer) -> bool:
+    dimensions = 1 if isinstance(layer.module, nn.Linear) else 3
+    return len(layer.goes_in) == dimensions and layer.goes_in.numel() + layer.comes_out.numel() < layer.shape.numel()
+
+
 def factors(
-    module: nn.Module, layers: list[Layer], given: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor
-) -> tuple[dict[str, torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
-    """∇f_y of one sample x ``[1, ...]``: the gradients of all other parameters, and a and δ of each layer.
+    module: nn.Module, layers: list[Layer], trained: dict[str, nn.Parameter], x: torch.Tensor, y: torch.Tensor
+) -> list[torch.Tensor]:
+    """∇f_y of one sample x ``[1, ...]``: the gradient of all other parameters as a vector, a of each layer, δ of each.
 
-    given: parameters and buffers by name.
+    layers: their names count, so that those of one module serve for others of its kind.
     """
-    factored = {layer.weight for layer in layers}
-    trained = dict(module.named_parameters())
-    rest = {name: tensor for name, tensor in given.items() if name in trained and name not in factored}
-    fixed = {name: tensor for name, tensor in given.items() if name not in rest}
-    shift = [x.new_zeros(1, *layer.comes_out) for layer in layers]
+    shift = {layer.weight: x.new_zeros(1, *layer.comes_out, requires_grad=True) for layer in layers}
+    went_in = {layer.weight: x.new_zeros(1, *layer.goes_in) for layer in layers}
 
-    def logit(rest, shift):
-        went_in = [None] * len(layers)
-        handles = []
-        for number, layer in enumerate(layers):
+    def pass_on(name, layer, given, out):
+        weight = f"{name}.weight".lstrip(".")
+        went_in[weight] = given[0].detach()
+        return out + shift[weight]
 
-            def pass_on(_, inputs, out, number=number):
-                went_in[number] = inputs[0]
-                return out + shift[number]
+    factored = [module.get_submodule(layer.weight.rpartition(".")[0]) for layer in layers]
+    rest = [parameter for name, parameter in trained.items() if name not in shift]
+    with torch.enable_grad(), watched(module, factored, pass_on):
+        logit = module(x)[0].gather(0, y.view(1))[0]
+    found = torch.autograd.grad(logit, [*rest, *shift.values()], allow_unused=True, materialize_grads=True)
+    whole = [piece.flatten() for piece in found[: len(rest)]]
+    return [
+        torch.cat(whole) if whole else x.new_zeros(0),
+        *(a[0] for a in went_in.values()),
+        *(d[0] for d in found[len(rest) :]),
+    ]
 
-            handles.append(layer.module.register_forward_hook(pass_on))
-        try:
-            logits = functional_call(module, rest | fixed, (x,))
-        finally:
-            for handle in handles:
-                handle.remove()
-        return logits[0].gather(0, y.view(1))[0], went_in
 
-    (of_rest, delta), went_in = grad(logit, argnums=(0, 1), has_aux=True)(rest, shift)
-    return of_rest, [a[0] for a in went_in], [d[0] for d in delta]
+@contextmanager
+def watched(module: nn.Module, layers: Collection[nn.Module], look: Callable) -> Iterator[None]:
+    """Within the block, ``look(name, layer, given, out)`` is called after each such layer; what it returns counts."""
+    handles = [
+        layer.register_forward_hook(partial(look, name)) for name, layer in module.named_modules() if layer in layers
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -20,6 +20,7 @@ from tacl_lib.core.learners import Learner, make_learner
 from tacl_lib.core.memory import ClusterMemory
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine.dense import DenseGradient
+from tacl_lib.engine.fitting import trained
 from tacl_lib.engine.module_network import ModuleNetwork
 from tacl_lib.errors import TaclError
 
@@ -38,7 +39,7 @@ class _Follower(ModuleNetwork):
 
     @property
     def _own(self) -> list[torch.nn.Parameter]:
-        return [parameter for _, parameter in self._model.named_parameters()]
+        return list(trained(self._model).values())
 
     def follow(self) -> None:
         """Take over the weights of the model."""

@@ -113,14 +113,39 @@ class Sly(nn.Sequential):
         return self[1](self[0](x.flatten(1))) + self[0].weight[:CLASSES].mean(1)
 
 
-def test_a_module_that_uses_a_weight_behind_our_back_keeps_whole_gradients():
-    def build(kind):
-        return kind(nn.Flatten(), nn.Linear(240, 30), nn.Linear(30, CLASSES))
-
-    honest = ModuleNetwork(SEEDS, lambda: build(nn.Sequential), SHAPE, CLASSES)
-    assert "1.weight" in [layer.weight for layer in honest.layout.layers]
+def test_a_weight_that_is_used_behind_our_back_has_whole_gradients():
+    honest = nn.Sequential(nn.Flatten(), nn.Linear(240, 30), nn.Linear(30, CLASSES))
+    network = ModuleNetwork(SEEDS, lambda: honest, SHAPE, CLASSES)
+    assert [layer.weight for layer in network.layout.layers] == ["1.weight", "2.weight"]
     network = ModuleNetwork(SEEDS, lambda: Sly(nn.Linear(240, 30), nn.Linear(30, CLASSES)), SHAPE, CLASSES)
-    assert network.layout.layers == []
+    assert [layer.weight for layer in network.layout.layers] == ["1.weight"]
+
+
+class Tied(nn.Module):
+    """A decoder that is its encoder, turned; and a layer that shares another's weight by name."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.middle, self.again = nn.Linear(240, 40), nn.Linear(40, 40), nn.Linear(40, 40)
+        self.again.weight = self.middle.weight
+        self.last = nn.Linear(240, CLASSES)
+
+    def forward(self, x):
+        x = torch.tanh(self.encoder(x.flatten(1)))
+        x = torch.tanh(self.again(torch.tanh(self.middle(x))))
+        return self.last(x @ self.encoder.weight)
+
+
+def test_tied_weights_are_one_and_have_whole_gradients():
+    network, module = ModuleNetwork(SEEDS, Tied, SHAPE, CLASSES), Tied()
+    assert network.parameter_count == sum(parameter.numel() for parameter in module.parameters())
+    assert [layer.weight for layer in network.layout.layers] == ["last.weight"]
+    x, y = samples(3, network.features)
+    gradients = network.model_gradient(x, y)
+    found = network.layout.combined(gradients, torch.ones(len(SEEDS), 3))
+    for run in range(len(SEEDS)):
+        whole = by_autograd(network, run, module, x[run], y[run])
+        torch.testing.assert_close(found[run], whole.sum(0), rtol=1e-4, atol=1e-5)
 
 
 def test_297_gradients_of_a_resnet_fit_into_memory():
