@@ -4,6 +4,7 @@ Notebooks are executed once; their outputs are kept in build/website, until a no
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -45,21 +46,21 @@ def long_run() -> MemoryHistory:
 def _recorded() -> dict:
     """The long run's recording; made once, as it takes a minute."""
     kept = WORK / f"player-{STEPS}-{CLUSTERS}-{SIZE}.npz"
-    parts = ("_events", "_pixels", "_spots", "_names")
     if not kept.exists():
         print(f"filling a memory for {STEPS:,} steps …", flush=True)
         made = recording(long_run())
         kept.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, meta=made["_meta"], **{name: np.frombuffer(made[name], np.uint8) for name in parts})
-    with np.load(kept, allow_pickle=True) as found:
-        return {"_meta": found["meta"].item(), **{name: found[name].tobytes() for name in parts}, "step": 0}
+        parts = {name: np.frombuffer(part, np.uint8) for name, part in made.items() if name != "meta"}
+        np.savez(kept, meta=json.dumps(made["meta"]), **parts)
+    with np.load(kept) as found:
+        return {name: json.loads(str(found[name])) if name == "meta" else found[name].tobytes() for name in found.files}
 
 
 def fill_in(source: Path) -> None:
     """Put the live parts into the pages that name them."""
-    state = _recorded()
-    folder, meta = source / "_static" / "live", state["_meta"]
-    events = np.frombuffer(state["_events"], "<i4").reshape(4, -1)
+    side = _recorded()
+    folder, meta = source / "_static" / "live", side["meta"]
+    events = np.frombuffer(side["events"], "<i4").reshape(4, -1)
     last = {place: task for _, place, _, task in events.T.tolist()}  # of the arrivals at a place the last one stays
     held = np.bincount(list(last.values()), minlength=len(meta["tasks"]))
     landscape = widgets.loss_landscape()
@@ -69,7 +70,7 @@ def fill_in(source: Path) -> None:
         "size": meta["size"],
         "places": meta["pools"] * meta["of_pool"] * meta["size"],
         "held": ", ".join(f"{count} of task {task}" for task, count in enumerate(held)),
-        "player": live.element({"kind": "memory", "state": state}, folder, "The memory player needs JavaScript."),
+        "player": live.element({"kind": "memory", "state": {"_sides": [side]}}, folder, "The memory player needs JavaScript."),
         "projection": '<div class="tacl-live" data-kind="projection"></div>',
         "landscape": live.element(
             {"kind": "landscape", "state": {name: getattr(landscape, name) for name in _LANDSCAPE}},

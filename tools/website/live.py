@@ -14,11 +14,18 @@ KINDS = {"Quiz": "quiz", "Landscape": "landscape", "MemoryPlayer": "memory"}
 SCRIPTS = [WIDGETS / f"{name}.js" for name in KINDS.values()]
 
 
-def from_widget(state: dict) -> dict | None:
-    """What a page needs of a widget's saved state, or None where it cannot work without a kernel."""
+def from_widget(saved: dict) -> dict | None:
+    """What a page needs of a widget as a notebook saves it, or None where it cannot work without a kernel."""
+    state = saved.get("state", {})
     kind = KINDS.get(state.get("_anywidget_id", "").rpartition(".")[2])
     if kind is None:
         return None
+    for part in saved.get("buffers", ()):
+        *path, last = part["path"]
+        place = state
+        for key in path:
+            place = place[key]
+        place[last] = {"base64": part["data"]}
     kept = {name: value for name, value in state.items() if not name.startswith(("_model", "_view", "_any", "_esm"))}
     return {"kind": kind, "state": {name: value for name, value in kept.items() if name not in ("layout", "_css")}}
 

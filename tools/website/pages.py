@@ -4,7 +4,6 @@ Every file keeps its place, so that links between pages stay as they are. A link
 download, and one to a folder plain text.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Iterable
@@ -136,7 +135,7 @@ def _without_kernel(output: NotebookNode, states: dict, folder: Path) -> None:
         if "image/png" in data:
             output.metadata = {"image/png": {"alt": alt}} | output.metadata
         return
-    made = live.from_widget(states.get(view["model_id"], {}).get("state", {}))
+    made = live.from_widget(states.get(view["model_id"], {}))
     if made is not None:
         shown = live.element(made, folder, alt)
         data.clear()
@@ -179,8 +178,3 @@ def _modules(page: Path, title: str, modules: list[Path]) -> None:
             lines += [name, "-" * len(name), ""]
         lines += [f".. automodule:: {name}", ""]
     page.write_text("\n".join(lines), encoding="utf-8")
-
-
-def as_json(path: Path, content: dict) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, separators=(",", ":")), encoding="utf-8")

@@ -60,6 +60,10 @@ class Late:
         self.ask_to_open()
         return super().model_id
 
+    def _repr_mimebundle_(self, **kwargs):
+        self.ask_to_open()
+        return super()._repr_mimebundle_(**kwargs)
+
 
 class Row(Late, ipywidgets.HBox):
     """Widgets side by side. A plain box would have its figures opened at once."""
@@ -69,11 +73,27 @@ class Stage(Late, ipywidgets.VBox):
     """Widgets below each other."""
 
 
-class View(Late, ipywidgets.VBox):
-    """A widget of the kit: what it is, its controls and figures, a message line; and a still image of its state.
-
-    Where no front end can show it (nbconvert, papermill, a plain viewer), the image stands in for it.
+class Pictured:
+    """A widget with a still image of its state, which stands in for it where no front end can show it: nbconvert,
+    papermill, a plain viewer.
     """
+
+    def still(self) -> Picture:
+        """The present state as a matplotlib figure with its alternative text."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **kwargs):
+        picture, buffer = self.still(), io.BytesIO()
+        with style.applied():
+            picture.savefig(buffer, format="png", dpi=STILL_DPI)
+        shown = super()._repr_mimebundle_(**kwargs)
+        data = shown[0] if isinstance(shown, tuple) else shown or {}
+        image = base64.b64encode(buffer.getvalue()).decode()
+        return data | {"image/png": image, "text/plain": picture.alt}, {"image/png": {"alt": picture.alt}}
+
+
+class View(Pictured, Late, ipywidgets.VBox):
+    """A widget of the kit: what it is, its controls and figures, a message line."""
 
     def __init__(self, title: str, children: Sequence[ipywidgets.Widget], message_first: bool = False):
         self.heading = ipywidgets.HTML(_STYLE + _heading(title), layout=ipywidgets.Layout(height="26px", margin="0"))
@@ -84,10 +104,6 @@ class View(Late, ipywidgets.VBox):
         layout = ipywidgets.Layout(width="100%", max_width=f"{WIDTH}px", overflow="hidden")
         super().__init__([self.heading, *parts, Fitting()], layout=layout)
         self.add_class("tacl-view")
-
-    def still(self) -> Picture:
-        """The present state as a matplotlib figure with its alternative text."""
-        raise NotImplementedError
 
     def tell(self, sentence: str, wrong: bool = False) -> None:
         """Show one sentence; wrong: in the colour of warnings, with a sign."""
@@ -110,18 +126,6 @@ class View(Late, ipywidgets.VBox):
         else:
             if self.message.value.count("⚠"):
                 self.tell("")
-
-    def _repr_mimebundle_(self, **kwargs):
-        self.ask_to_open()
-        picture = self.still()
-        buffer = io.BytesIO()
-        with style.applied():
-            picture.savefig(buffer, format="png", dpi=STILL_DPI)
-        data = super()._repr_mimebundle_(**kwargs) | {
-            "image/png": base64.b64encode(buffer.getvalue()).decode(),
-            "text/plain": picture.alt,
-        }
-        return data, {"image/png": {"alt": picture.alt}}
 
 
 def figure_widget(figure: go.Figure | None = None, height: int = 400, **layout) -> go.FigureWidget:

@@ -48,7 +48,7 @@ class MemoryHistory:
     """An event log with the images of its samples.
 
     log: of one run. tasks: those that the run was trained on. run: its place among ``tasks.seeds``.
-    steps: of the whole run. recorded: how many of them the log covers, if not all.
+    steps: of the whole run, if it went on after the last arrival.
     policy: a name in `tacl_lib.core.memory.POLICIES`.
     of_gradients: clusters are of gradients (TA-OGD), so that distances of images say nothing of them.
     """
@@ -60,7 +60,6 @@ class MemoryHistory:
         run: int = 0,
         *,
         steps: int | None = None,
-        recorded: int | None = None,
         policy: str = "clustering",
         of_gradients: bool = False,
     ):
@@ -78,7 +77,6 @@ class MemoryHistory:
         self.clustered = policy not in ("fifo", "reservoir")
         self.measured = self.clustered and not of_gradients
         self.steps = max(steps or 0, int(log.step[-1]) + 1 if len(log) else 1)
-        self.recorded = self.steps if recorded is None else recorded
 
     @property
     def clusters(self) -> int:
@@ -169,10 +167,9 @@ class MemoryHistory:
 
     @cached_property
     def moments(self) -> np.ndarray:
-        """Steps at which the run is drawn against time: the middles of equal parts, as far as recorded, ``[M]``."""
+        """Steps at which the run is drawn against time: the middles of equal parts, ``[M]``."""
         count = min(MOMENTS, self.steps)
-        middles = ((np.arange(count) + 0.5) * self.steps / count).astype(np.int64)
-        return middles[middles < self.recorded]
+        return ((np.arange(count) + 0.5) * self.steps / count).astype(np.int64)
 
     @cached_property
     def oldest(self) -> np.ndarray:
@@ -188,12 +185,6 @@ class MemoryHistory:
             change = (self.log.task_in == task).astype(np.int64) - (self.log.task_out == task)
             shares[task] = np.append(0, np.cumsum(change))[events] / self.geometry.capacity
         return shares
-
-    @cached_property
-    def first_arrivals(self) -> list[int | None]:
-        """The step at which the first sample of each task came."""
-        steps = [self.log.step[self.log.task_in == task] for task in range(self.task_count)]
-        return [int(of_task[0]) if len(of_task) else None for of_task in steps]
 
     @cached_property
     def places_on_map(self) -> np.ndarray:
@@ -215,32 +206,3 @@ class MemoryHistory:
         spots = np.where((rows >= 0)[..., None], self.places_on_map[np.maximum(rows, 0)], 0)
         with np.errstate(invalid="ignore"):
             return spots.sum(1) / (rows >= 0).sum(1)[:, None]
-
-
-def member_texts(history: MemoryHistory, state: MemoryState) -> list[str]:
-    """What is to be said of each place, C · P short texts."""
-    rows, tasks, since = state.row.ravel(), state.task.ravel().tolist(), state.since.ravel().tolist()
-    labels = history.labels[torch.from_numpy(np.maximum(rows, 0)).to(history.labels.device)].tolist()
-    texts = []
-    for place, task in enumerate(tasks):
-        if task == EMPTY:
-            texts.append("empty")
-        else:
-            name = words.class_name(history.dataset, history.split, task, labels[place])
-            texts.append(f"‘{name}’ of task {task}, since step {since[place]:,}")
-    return texts
-
-
-MOST_LINES = 12  #: of a text that hovers
-
-
-def cluster_texts(history: MemoryHistory, members: list[str]) -> list[str]:
-    """What is to be said of each cluster, in lines of HTML; from `member_texts`."""
-    size, kind = history.geometry.size, "cluster" if history.clustered else "row"
-    texts = []
-    for cluster in range(history.clusters):
-        lines = [line for line in members[cluster * size : (cluster + 1) * size] if line != "empty"] or ["empty"]
-        if len(lines) > MOST_LINES:
-            lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} more"]
-        texts.append("<br>".join([f"<b>{kind} {cluster}</b>", *lines]))
-    return texts

@@ -1,7 +1,5 @@
 """The loss landscape of two tasks: move the start, change the order, and see who leaves the old valley."""
 
-import base64
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,13 +9,13 @@ import traitlets
 from tacl_lib.errors import unknown_name
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
-from tacl_lib.teaching.widgets.base import STILL_DPI
+from tacl_lib.teaching.widgets.base import Pictured
 from tacl_lib.teaching.widgets.landscape_state import EDGE, METHODS, ORDERS, START, Scene, level_lines, scene
 
 COLOURS = {"sgd": "#c79200", "agem": "#2b8a3e", "ogd": "#1c6fb5"}  #: as in the lessons' curves
 
 
-class Landscape(anywidget.AnyWidget):
+class Landscape(Pictured, anywidget.AnyWidget):
     """Drawn in the browser; every walk is computed here, with the projections of the lessons."""
 
     _esm = (Path(__file__).parent / "landscape.js").read_text(encoding="utf-8")
@@ -50,7 +48,6 @@ class Landscape(anywidget.AnyWidget):
         }
 
     def still(self) -> Picture:
-        """The same as an image, for where no front end can show it."""
         found = self.scene
         with style.applied():
             picture = new_picture(10, 4, title="Two weights, two tasks")
@@ -66,15 +63,6 @@ class Landscape(anywidget.AnyWidget):
             left.legend(loc="upper right")
             right.set(xlabel=f"Steps on task {found.new}", ylabel=f"Loss of task {found.old}", ylim=(0, None))
         return finished(picture, found.sentence)
-
-    def _repr_mimebundle_(self, **kwargs):
-        picture, buffer = self.still(), io.BytesIO()
-        with style.applied():
-            picture.savefig(buffer, format="png", dpi=STILL_DPI)
-        shown = super()._repr_mimebundle_(**kwargs)
-        data = shown[0] if isinstance(shown, tuple) else shown or {}
-        image = base64.b64encode(buffer.getvalue()).decode()
-        return data | {"image/png": image, "text/plain": picture.alt}, {"image/png": {"alt": picture.alt}}
 
 
 def _fixed_parts() -> dict:

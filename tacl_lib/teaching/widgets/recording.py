@@ -7,18 +7,18 @@ from tacl_lib.teaching.widgets.base import task_looks
 from tacl_lib.teaching.widgets.history import MemoryHistory
 
 
-def recording(history: MemoryHistory) -> dict[str, dict | bytes]:
+def recording(history: MemoryHistory, with_map: bool = True) -> dict[str, dict | bytes]:
     """The log, and of each sample that ever came its image, its place on the map and its name; once each."""
     log, geometry = history.log, history.geometry
     rows, image = np.unique(log.row, return_inverse=True)
     task = np.zeros(len(history.images), np.int64)
     task[log.row] = log.task_in
-    called = [words.with_article(history.name_of(row, task[row])) for row in rows.tolist()]
-    names = sorted(set(called))
+    called = [words.with_article(history.name_of(row, int(task[row]))) for row in rows.tolist()]
+    number = {name: at for at, name in enumerate(sorted(set(called)))}
     place = log.cluster.astype(np.int64) * geometry.size + log.slot
     looks = task_looks(history.task_count)
     return {
-        "_meta": {
+        "meta": {
             "steps": history.steps,
             "pools": geometry.pools,
             "of_pool": geometry.clusters,
@@ -26,14 +26,15 @@ def recording(history: MemoryHistory) -> dict[str, dict | bytes]:
             "clustered": history.clustered,
             "measured": history.measured,
             "shape": list(history.image_shape),
-            "names": names,
+            "names": list(number),
             "tasks": [
                 {"number": look.task, "name": name, "colour": look.colour, "ink": look.ink}
                 for look, name in zip(looks, history.task_names, strict=True)
             ],
         },
-        "_events": np.stack([log.step, place, image, log.task_in]).astype("<i4").tobytes(),
-        "_pixels": history.images[rows].cpu().numpy().tobytes(),
-        "_spots": history.places_on_map[rows].astype("<f4").tobytes(),
-        "_names": np.array([names.index(name) for name in called], "<i2").tobytes(),
+        "events": np.stack([log.step, place, image, log.task_in]).astype("<i4").tobytes(),
+        "pixels": history.images[rows].cpu().numpy().tobytes(),
+        "spots": history.places_on_map[rows].astype("<f4").tobytes() if with_map else b"",
+        "names": np.array([number[name] for name in called], "<i2").tobytes(),
+        "divisor": history.scaling.divisor.cpu().numpy().astype("<f4").tobytes(),
     }

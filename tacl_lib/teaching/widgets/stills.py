@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -13,10 +14,10 @@ from tacl_lib.report.figures.timeline import task_key
 from tacl_lib.teaching.widgets import thumbnails
 from tacl_lib.teaching.widgets.base import TaskLook
 from tacl_lib.teaching.widgets.history import MemoryHistory, MemoryState
-from tacl_lib.teaching.widgets.map_panel import map_state
-from tacl_lib.teaching.widgets.panels import FOLLOWED, NOW, cluster_picture
-from tacl_lib.teaching.widgets.time_panels import share_labels
 from tacl_lib.training.events import EMPTY
+
+NOW = "#d6006c"  #: the newcomer and the cursor: not a colour of any task
+FOLLOWED = "#000000"  #: the cluster that is followed
 
 
 def empty_still(sentence: str) -> Picture:
@@ -124,6 +125,52 @@ def draw_map(ax: Axes, history: MemoryHistory, state: MemoryState, followed, loo
     ax.plot(*seen["to_nearest"].T, color=NOW, linewidth=1.8)
     ax.plot(*seen["newcomer"].T, "*", color=NOW, markersize=13, markeredgecolor="white")
     ax.set(xticks=[], yticks=[], title="Map: members, means (+), newcomer (★)")
+
+
+def share_labels(shares: np.ndarray) -> list[tuple[int, int, float]]:
+    """Where the number of each task has room in the stacked areas: task, number of the moment, height."""
+    top = shares.cumsum(0)
+    edge = shares.shape[1] // 25
+    found = []
+    for task, share in enumerate(shares if shares.size else ()):
+        at = edge + int(share[edge : len(share) - edge].argmax()) if edge else int(share.argmax())
+        if share[at] > 0.12:
+            found.append((task, at, float(top[task, at] - share[at] / 2)))
+    return found
+
+
+def map_state(history: MemoryHistory, state: MemoryState, followed: int | None) -> dict[str, np.ndarray]:
+    """What the map shows at a step, each as points ``[n, 2]``; NaN where there is nothing or a line is interrupted."""
+    nothing = np.full((0, 2), np.nan, np.float32)
+    spots = history.places_on_map
+    held = state.row.ravel() >= 0
+    members = np.where(held[:, None], spots[np.maximum(state.row.ravel(), 0)], np.nan)
+    means = history.means_on_map(state.row)
+    seen = {"members": members, "means": means}
+    seen |= dict.fromkeys(("spokes", "ring", "to_cluster", "to_nearest", "newcomer"), nothing)
+    if followed is not None:
+        of_cluster = members.reshape(*state.row.shape, 2)[followed]
+        pen_up = np.full_like(of_cluster, np.nan)
+        centre = np.broadcast_to(means[followed], of_cluster.shape)
+        seen["spokes"] = np.stack([centre, of_cluster, pen_up], axis=1).reshape(-1, 2)
+        seen["ring"] = of_cluster
+    came = state.arrival
+    if came is None:
+        return seen
+    seen["newcomer"] = spots[came.row][None]
+    # The means as they were when the newcomer came: it had not moved them yet.
+    before = history.means_on_map(history.log.rows(came.step - 1))
+    if came.nearest is not None:
+        seen["to_nearest"] = np.stack([spots[came.row], before[came.nearest]])
+    if came.nearest != came.cluster and not came.opened:
+        seen["to_cluster"] = np.stack([spots[came.row], before[came.cluster]])
+    return seen
+
+
+def cluster_picture(sheet, history: MemoryHistory, state: MemoryState, looks: list[TaskLook]) -> np.ndarray:
+    """The sheet of thumbnails at a step; images are read from the tasks only now."""
+    rows = torch.from_numpy(np.maximum(state.row, 0)).to(history.images.device)
+    return thumbnails.composed(sheet, history.images[rows].cpu().numpy(), state.task, looks, history.image_shape)
 
 
 def _key(picture: Picture, looks: list[TaskLook]) -> None:

@@ -1,7 +1,5 @@
 """The members of all clusters as one image: strips of thumbnails, framed in the colour of their task."""
 
-import base64
-import io
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -51,20 +49,6 @@ class Sheet:
         x = GAP + column * (self.strip + GAP) + slot * self.cell[0]
         return x, SPACE + line * (self.cell[1] + SPACE)
 
-    @property
-    def handles_each(self) -> int:
-        """Points of a strip that the mouse can find: one for four members."""
-        return -(-self.size // 4)
-
-    def handles(self) -> np.ndarray:
-        """These points, cluster by cluster: ``[C · handles_each, 2]``."""
-        along = (np.arange(self.handles_each) + 0.5) * self.strip / self.handles_each
-        corners = np.array([self.corner(cluster) for cluster in range(self.clusters)], float)
-        points = np.repeat(corners[:, None], self.handles_each, axis=1)
-        points[..., 0] += along
-        points[..., 1] += self.cell[1] / 2
-        return points.reshape(-1, 2)
-
     def box(self, cluster: int) -> tuple[list[float], list[float]]:
         """The outline of a strip: x and y of a closed line."""
         (x, y), high = self.corner(cluster), self.cell[1]
@@ -112,15 +96,6 @@ def composed(
     picture = np.full((sheet.height, sheet.width), PAPER)
     picture[:-SPACE, :-GAP] = grid.reshape(sheet.height - SPACE, sheet.width - GAP)
     return picture.astype("<u4").view(np.uint8).reshape(sheet.height, sheet.width, 4)
-
-
-def as_uri(picture: np.ndarray) -> str:
-    """An image as text that a browser can show. JPEG: PNG takes ten times as long, which scrubbing would feel."""
-    buffer = io.BytesIO()
-    height, width, _ = picture.shape
-    image = Image.frombuffer("RGBX", (width, height), picture.tobytes(), "raw", "RGBX", 0, 1)
-    image.save(buffer, "jpeg", quality=90, subsampling=0)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
 def _pixels(images: np.ndarray) -> np.ndarray:

@@ -7,6 +7,14 @@ const bytes = (text) => {
   return new DataView(found.buffer);
 };
 
+/** A file's content, with its bytes as such. */
+const decoded = (value) => {
+  if (value === null || typeof value !== "object") return value;
+  if (typeof value.base64 === "string") return bytes(value.base64);
+  if (Array.isArray(value)) return value.map(decoded);
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, decoded(each)]));
+};
+
 /** What anywidget calls a model: values by name, and who wants to hear of a change. */
 function modelOf(state) {
   const heard = new Map(), changed = new Set();
@@ -41,7 +49,7 @@ async function show(el) {
   const state = {};
   if (el.dataset.state) {
     const answer = await fetch(new URL(`live/${el.dataset.state}`, here));
-    for (const [name, value] of Object.entries(await answer.json())) state[name] = value?.base64 ? bytes(value.base64) : value;
+    Object.assign(state, decoded(await answer.json()));
   }
   const { default: widget } = await import(new URL(`${el.dataset.kind}.js`, here));
   const model = modelOf(state);
