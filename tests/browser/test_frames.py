@@ -6,6 +6,7 @@ import json
 
 import plotly.graph_objects as go
 import pytest
+from website import live
 
 from tacl_lib.teaching import widgets
 from tacl_lib.teaching.lessons.questions import QUESTIONS
@@ -15,7 +16,9 @@ from tacl_lib.teaching.widgets.base import Figure
 # A page with a widget's module and a model of its own; what the module sends to its kernel, the page answers.
 _PAGE = """<!DOCTYPE html><meta charset="utf-8"><body><div id="el"></div><script type="module">
 const text = (coded) => new TextDecoder().decode(Uint8Array.from(atob(coded), c => c.charCodeAt(0)));
-const state = JSON.parse(text("STATE")), heard = {};
+const bytes = (name, value) => value?.base64 === undefined ? value
+    : new DataView(Uint8Array.from(atob(value.base64), c => c.charCodeAt(0)).buffer);
+const state = JSON.parse(text("STATE"), bytes), heard = {};
 const model = {
     get: name => state[name],
     set: (name, value) => { state[name] = value; },
@@ -116,3 +119,13 @@ def test_quiz_and_landscape_show_in_frames_of_their_own(page):
         inside(page, name).locator("body[data-shown=yes]").wait_for()
     inside(page, "quiz").locator("input").first.check()
     assert inside(page, "quiz").locator(".why").first.inner_text()
+
+
+def test_the_memory_player_plays_in_a_frame_of_its_own(page):
+    player = widgets.memory_player()
+    state = {"_sides": json.loads(json.dumps(player._sides, default=live.as_text))}
+    page.set_content(frame("memory", player, state))
+    shown = inside(page, "memory")
+    shown.locator("body[data-shown=yes]").wait_for()
+    shown.locator(".step").press("End")
+    assert shown.locator(".said").inner_text() == player.history.sentence(player.history.state(627))

@@ -2,7 +2,6 @@
 
 import functools
 import http.server
-import json
 import re
 import subprocess
 import sys
@@ -13,13 +12,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import numpy as np
 import pytest
-from website import live
 
-from tacl_lib.teaching.widgets.history import MemoryHistory
 from tacl_lib.teaching.widgets.landscape_state import METHODS, ORDERS, scene
 from tacl_lib.teaching.widgets.projection_state import agem_state, ogd_state
-from tacl_lib.teaching.widgets.recording import recording
-from tacl_lib.teaching.widgets.sources import demonstration
 
 from . import axe
 
@@ -217,47 +212,6 @@ def test_the_player_shows_another_step_when_the_slider_moves_and_plays_by_keyboa
     page.locator(".tacl-memory .follow").select_option("3")
     assert page.locator(".tacl-memory .story").inner_text().startswith("Cluster 3 ")
     assert said == []
-
-
-@pytest.fixture(scope="module")
-def history() -> MemoryHistory:
-    return demonstration()
-
-
-@pytest.mark.parametrize("opened", ["light"], indirect=True)
-def test_the_player_says_and_holds_what_the_log_says(opened, site, history):
-    page, _ = opened
-    page.goto(f"{site}/data.html")
-    given = json.loads(json.dumps(recording(history), default=live.as_text))
-    steps = [*range(0, 120), 300, 12, 627, 80, 400, 399, 0]
-    found = page.evaluate(
-        """async ([given, steps]) => {
-            const { Recording } = await import('/_static/memory.js');
-            const raw = (text) => new DataView(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
-            for (const [name, part] of Object.entries(given)) if (part.base64) given[name] = raw(part.base64);
-            const log = new Recording(given);
-            const over = log.overTime(60);
-            return {
-                states: steps.map(step => {
-                    log.goTo(step);
-                    const came = log.arrival();
-                    const tasks = [...log.held].map(e => e < 0 ? -1 : log.task[e]);
-                    return [log.sentence(step, came), log.story(4), tasks, log.counts()];
-                }),
-                shares: [...over.shares],
-            };
-        }""",
-        [given, steps],
-    )
-    for step, (sentence, story, tasks, counts) in zip(steps, found["states"], strict=True):
-        state = history.state(step)
-        assert sentence == history.sentence(state)
-        assert story == history.story(4, state)
-        assert tasks == state.task.ravel().tolist()
-        assert counts == state.counts.tolist()
-    moments = ((np.arange(60) + 0.5) * history.steps / 60).astype(int)
-    expected = [history.state(moment).counts / history.geometry.capacity for moment in moments]
-    np.testing.assert_allclose(np.reshape(found["shares"], (-1, 60)), np.transpose(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("opened", ["light"], indirect=True)

@@ -3,8 +3,6 @@
 import asyncio
 import base64
 import io
-import json
-from types import SimpleNamespace
 
 import ipywidgets
 import numpy as np
@@ -18,13 +16,14 @@ from tacl_lib.core.memory import Geometry
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import make_tasks
 from tacl_lib.data import Dataset, load
+from tacl_lib.errors import TaclError
 from tacl_lib.runs import RunSpec, run
 from tacl_lib.teaching import widgets
 from tacl_lib.teaching.widgets import base, thumbnails
 from tacl_lib.teaching.widgets.filling import Filling
-from tacl_lib.teaching.widgets.history import MemoryHistory, cluster_texts, member_texts
-from tacl_lib.teaching.widgets.map_panel import map_state
-from tacl_lib.teaching.widgets.time_panels import share_labels
+from tacl_lib.teaching.widgets.history import MemoryHistory
+from tacl_lib.teaching.widgets.recording import recording
+from tacl_lib.teaching.widgets.stills import map_state, share_labels
 from tacl_lib.training.events import EventLog, log_of
 
 SPEC = RunSpec(dataset="digits", split="class", epochs=2, train_limit=60, test_limit=10, hidden=(8,))
@@ -52,21 +51,6 @@ def replayed(log: EventLog, step: int) -> list[list[tuple | None]]:
         if when <= step:
             memory[cluster][slot] = (int(task), int(row), int(when))
     return memory
-
-
-def trace(view, name: str, number: int = 0):
-    return [trace for trace in view.figure.data if trace.name == name][number]
-
-
-def words_of(line) -> str:
-    return line.value.partition(">")[2].removesuffix("</div>")
-
-
-def clicked(trace, point, x, y) -> None:
-    """What plotly does when the browser reports a click."""
-    points = SimpleNamespace(point_inds=[point], xs=[x], ys=[y])
-    for callback in trace._click_callbacks:
-        callback(trace, points, None)
 
 
 # The history: pure states against a replay.
@@ -223,195 +207,56 @@ def test_no_two_thumbnails_overlap_and_pools_have_their_own_columns(pools, of_po
     assert pools == 1 or len(set.union(*columns)) == sum(map(len, columns))
 
 
-@pytest.mark.parametrize("size", [1, 4, 9])
-def test_every_thumbnail_is_near_a_point_of_its_own_strip(size):
-    sheet = thumbnails.sheet_for(1, 6, size, (28, 28, 1), 2.0)
-    handles = sheet.handles()
-    for cluster, slot in np.ndindex(6, size):
-        middle = np.array(sheet.corner(cluster, slot)) + np.array(sheet.cell) / 2
-        nearest = int(((handles - middle) ** 2).sum(1).argmin())
-        assert nearest // sheet.handles_each == cluster
+# The player. What it draws in a browser is tested there (browser/test_memory_script.py).
 
 
-# The player.
+def test_a_player_is_given_the_whole_log_and_each_image_once(records):
+    _, (record, _) = records
+    tasks = make_tasks(load("digits"), "class", (0,), train_limit=60, test_limit=10)
+    history = MemoryHistory(record.events, tasks)
+    given = recording(history)
+    step, place, image, task = np.frombuffer(given["events"], "<i4").reshape(4, -1)
+    pixels = np.frombuffer(given["pixels"], np.uint8).reshape(-1, 64)
+    spots = np.frombuffer(given["spots"], "<f4").reshape(-1, 2)
+    names = [given["meta"]["names"][number] for number in np.frombuffer(given["names"], "<i2")]
+    rows = record.events.row
+    assert step.tolist() == record.events.step.tolist()
+    assert task.tolist() == record.events.task_in.tolist()
+    assert (place // 3).tolist() == record.events.cluster.tolist()
+    assert (place % 3).tolist() == record.events.slot.tolist()
+    np.testing.assert_array_equal(pixels[image], tasks.train.images[0][rows].numpy())
+    np.testing.assert_array_equal(spots[image], history.places_on_map[rows])
+    assert len(pixels) == len(set(rows.tolist()))
+    for number, row in zip(image, rows.tolist(), strict=True):
+        digit = 2 * int(np.searchsorted(tasks.train.bounds, row, side="right") - 1) + int(tasks.train.labels[0][row])
+        assert names[number] in (f"a ‘{digit}’", f"an ‘{digit}’")
 
 
-def test_the_slider_moves_all_views_in_one_update(player, monkeypatch):
-    sent = []
-    monkeypatch.setattr(player.figure, "_send_update_msg", lambda *args, **kwargs: sent.append("update"))
-    for other in ("_send_restyle_msg", "_send_relayout_msg"):
-        monkeypatch.setattr(player.figure, other, lambda *args, other=other, **kwargs: sent.append(other))
-    player.playback.slider.value = 400
-    assert sent == ["update"]
-    player.playback.slider.value = 333
-    assert sent == ["update"] * 2
-
-    memory = replayed(player.history.log, 333)
-    places = [member for members in memory for member in members]
-    shown = trace(player, "members").marker.color
-    assert [int(task) for task in shown] == [-1 if member is None else member[0] for member in places]
-    strips = trace(player, "strips").text
-    assert len(strips) == len(memory)
-    for cluster, (text, members) in enumerate(zip(strips, memory, strict=True)):
-        head, *lines = text.split("<br>")
-        assert head == f"<b>cluster {cluster}</b>"
-        ends = [f"of task {member[0]}, since step {member[2]}" for member in members if member] or ["empty"]
-        assert [line.endswith(end) for line, end in zip(lines, ends, strict=True)] == [True] * len(ends)
-    for cursor in [trace for trace in player.figure.data if trace.name == "cursor"]:
-        assert list(cursor.x) == [333.5, 333.5]
-    assert words_of(player.words).startswith("Step 333 of 628: ")
-
-
-@pytest.mark.parametrize("step", [50, 400])
-def test_the_picture_in_the_figure_is_that_of_the_step(player, step):
-    player.playback.slider.value = step
-    source = player.figure.layout.images[0].source
-    seen = np.asarray(Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))).convert("RGB")).astype(int)
-    state, panel = player.history.state(step), player.panels[0]
-    memory = replayed(player.history.log, step)
-    tasks = {member[0] for members in memory for member in members if member}
-    # Or the picture of another step would do: one has empty places, the other several tasks.
-    assert any(None in members for members in memory) if step == 50 else len(tasks) > 2
-    for cluster, members in enumerate(memory):
-        for slot, member in enumerate(members):
-            x, y = panel.sheet.corner(cluster, slot)
-            colour = seen[y + 27, x + 1]
-            expected = _rgb("#dcdcdc") if member is None else _rgb(player.looks[member[0]].colour)
-            assert np.abs(colour - expected).max() < 40, (cluster, slot, colour, expected)
-    assert state.counts.sum() == sum(member is not None for members in memory for member in members)
-
-
-def _rgb(colour):
-    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-
-
-def test_the_newcomer_is_marked_and_tied_to_its_nearest_mean(player):
-    player.playback.slider.value = 500
-    came = player.history.state(500).arrival
-    star, line = trace(player, "newcomer", 1), trace(player, "to the nearest mean")
-    spot = player.history.places_on_map[came.row]
-    assert (star.x[0], star.y[0]) == tuple(spot)
-    members = [member[1] for member in replayed(player.history.log, 499)[came.cluster] if member]
-    np.testing.assert_allclose([line.x[1], line.y[1]], player.history.places_on_map[members].mean(0), rtol=1e-4)
-    box = trace(player, "newcomer", 0)
-    assert (min(box.x), min(box.y)) == player.panels[0].sheet.corner(came.cluster, came.slot)
-
-
-def test_a_player_opens_at_the_start_and_hides_what_is_to_come():
+def test_a_player_opens_at_the_start_and_its_image_shows_the_end():
     player = widgets.memory_player()
-    assert player.playback.value == 0
-    assert "Press Play" in words_of(player.story)
-    covers = [trace for trace in player.figure.data if trace.name == "future"]
-    assert [list(cover.x[:2]) for cover in covers] == [[1, 628]] * 2
-    player.playback.go(300)
-    player.playback.go(100)  # what was seen stays seen
-    assert [list(cover.x[:2]) for cover in covers] == [[301, 628]] * 2
-    player.playback.go(627)
-    assert [len(cover.x) for cover in covers] == [0, 0]
-    # Nobody can press Play on an image: it shows the end.
-    player.playback.go(0)
-    assert player.still().alt.startswith("Step 627 of 628")
-
-
-def test_a_builder_that_was_started_before_it_is_shown_is_complete():
-    """In a notebook, where an event loop runs: nothing is left to a moment in which no cell runs."""
-
-    async def in_a_cell():
-        builder = widgets.memory_builder(epochs=2)
-        builder.start()
-        return builder
-
-    builder = asyncio.run(in_a_cell())
-    assert [history.recorded for history in builder.histories] == [314, 314]
-    assert builder.playback.value == 313
-    assert not builder.run.disabled
-
-
-def test_names_of_a_user_reach_no_figure_as_markup(monkeypatch):
-    from tacl_lib.core.memory.policies import POLICIES, fifo
-
-    name = "<a href='x'>mine</a> %{y}"
-    monkeypatch.setitem(POLICIES, name, fifo)
-    builder = widgets.memory_builder(epochs=1, clusters=4, cluster_size=2, policies=(name, "fifo"))
-    builder.start()
-    headings = [mark.text for mark in builder.figure.layout.annotations]
-    assert headings[0] == "<b>&lt;a href='x'&gt;mine&lt;/a&gt; &#37;{y}</b>"
-    for line in (builder.story, builder.message, *builder.words):
-        assert "<a" not in line.value
-    assert "&lt;a href=" in builder.words[0].value
-
-
-def test_a_click_in_any_view_highlights_the_cluster_in_all(player):
-    player.playback.slider.value = 627
-    size = player.history.geometry.size
-    clicks = {
-        "strips": (trace(player, "strips"), 7, 0, 0, 7),
-        "oldest task": (trace(player, "oldest task"), [3, 8], 100, 8, 8),
-        "members": (trace(player, "members"), 5 * size, 0, 0, 5),
-        "means": (trace(player, "means"), 11, 0, 0, 11),
-    }
-    for clicked_trace, point, x, y, cluster in clicks.values():
-        clicked(clicked_trace, point, x, y)
-        assert player.follow.value == player.follow.control.value == cluster
-        in_clusters, in_timeline = trace(player, "followed", 0), trace(player, "followed", 1)
-        assert (list(in_clusters.x), list(in_clusters.y)) == player.panels[0].sheet.box(cluster)
-        assert np.mean(in_timeline.y[:4]) == pytest.approx(cluster)
-        rows = player.history.state(627).row[cluster]
-        ring = np.column_stack([trace(player, "followed", 2).x, trace(player, "followed", 2).y])
-        held = ~np.isnan(ring[:, 0])
-        np.testing.assert_array_equal(ring[held], player.history.places_on_map[rows[rows >= 0]])
-        assert words_of(player.story).startswith(f"Cluster {cluster} holds")
-    clicked(trace(player, "means"), 11, 0, 0)  # once more: let it go
-    assert player.follow.value is None
-    assert not len(trace(player, "followed", 0).x)
-    assert not len(trace(player, "spokes").x)
-
-
-def test_step_buttons_go_from_arrival_to_arrival():
-    tasks = make_tasks(load("digits"), "class", train_limit=50)
-    stream = Stream(tasks, epochs=2)
-    filling = Filling(stream, ("clustering",), clusters=2, cluster_size=2, sampling_rate=0.3)
-    filling.advance(stream.steps)
-    (log,) = filling.logs()
-    player = widgets.memory_player(log, tasks)
-    player.playback.slider.value = int(log.step[4])
-    player.playback.forward.click()
-    assert player.playback.value == log.step[5]
-    player.playback.back.click()
-    player.playback.back.click()
-    assert player.playback.value == log.step[3]
-    player.playback.go(int(log.step[0]))
-    player.playback.back.click()
-    assert player.playback.value == log.step[0]
-    player.playback.go(int(log.step[4]) + 1)
-    assert "nothing entered" in words_of(player.words)
-
-
-def test_play_is_a_button_with_a_name_and_drives_the_slider_in_the_browser(player):
-    assert player.playback.play.description == "Play"
-    player.playback.play.value = True
-    assert player.playback.play.description == "Pause"
-    player.playback.play.value = False
-    linked = [(link.source, link.target) for link in player.playback._links]
-    assert ((player.playback.play, "value"), (player.playback.clock, "playing")) in linked
-    assert ((player.playback.clock, "value"), (player.playback.slider, "value")) in linked
-    player.playback.speed.value = 10
-    assert player.playback.clock.step == 10
-    assert player.playback.clock.max == player.playback.slider.max == 627
+    assert player.step == 0
+    assert player.still().alt.startswith("Step 627 of 628")  # nobody can press Play on an image
+    player.step = 10**9
+    assert player.step == 627
+    player.step, player.followed = 300, 3
+    assert player.still().alt.startswith("Step 300 of 628")
+    with pytest.raises(TaclError, match="clusters 0 to 19 to follow, not 20"):
+        player.followed = 20
+    assert player.followed == 3
 
 
 def test_a_record_brings_its_own_tasks(records):
     _, (_, record) = records
     player = widgets.memory_player(record)
     assert player.said == ""
-    player.playback.slider.value = 40
     tasks = make_tasks(load("digits"), "class", (0, 3), train_limit=60, test_limit=10)
     again = MemoryHistory(record.events, tasks, run=1)
-    rows = player.history.state(40).row
-    held = rows[rows >= 0]
+    state = player.history.state(40)
+    held = state.row[state.row >= 0]
     assert torch.equal(player.history.images[held], tasks.train.images[1][held])
-    assert words_of(player.words) == again.sentence(again.state(40)).replace(f"{again.steps:,}", f"{60:,}")
-    assert "pool of class" in words_of(player.words)
+    said = player.history.sentence(state)
+    assert said == again.sentence(again.state(40)).replace(f"{again.steps:,}", f"{60:,}")
+    assert "pool of class" in said
 
 
 def test_what_cannot_be_played_is_told_and_what_was_there_stays(records):
@@ -420,9 +265,7 @@ def test_what_cannot_be_played_is_told_and_what_was_there_stays(records):
     without = type(record)(**fields, info=record.info)
     player = widgets.memory_player(without)
     assert "kept no event log" in player.said
-    assert "⚠" in player.message.value
     assert player.still().alt == player.said
-    player.playback.slider.value = 3  # nothing to move, and no complaint
 
     player.show(record)
     assert player.said == ""
@@ -443,20 +286,18 @@ def test_what_cannot_be_played_is_told_and_what_was_there_stays(records):
         assert part in player.said
         assert player.said.count("\n") == 0
         assert player.history is shown
-    player.playback.slider.value = 5
-    assert words_of(player.words).startswith("Step 5 of")
 
 
-def test_a_long_error_is_one_sentence_with_the_rest_to_hover(player):
-    player.tell("MNIST is not available from any source:\n  - web\n  - npm\nPut its files into a folder.", wrong=True)
-    shown = words_of(player.message)
+def test_a_long_error_is_one_sentence_with_the_rest_to_hover():
+    view = widgets.scheduler_lab()
+    view.tell("MNIST is not available from any source:\n  - web\n  - npm\nPut its files into a folder.", wrong=True)
+    shown = view.message.value.partition(">")[2].removesuffix("</div>")
     assert shown == "⚠ MNIST is not available from any source. Put its files into a folder."
-    assert "- npm" in player.message.value
-    player.tell("")
+    assert "- npm" in view.message.value
 
 
 def test_without_a_front_end_there_is_a_picture_of_the_same_state(player):
-    player.playback.slider.value = 200
+    player.step = 200
     data, about = player._repr_mimebundle_()
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == player.model_id
     picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
@@ -468,79 +309,26 @@ def test_without_a_front_end_there_is_a_picture_of_the_same_state(player):
     assert f"{state.counts[0]} of task 0" in data["text/plain"]
 
 
-def test_the_state_that_a_new_page_is_given_is_the_present_one(player):
-    """A page that is reloaded asks the kernel for the state of all widgets."""
-    player.playback.slider.value = 300
-    state = player.figure.get_state()
-    cursors = [trace for trace in state["_widget_data"] if trace.get("name") == "cursor"]
-    assert [list(cursor["x"]) for cursor in cursors] == [[300.5, 300.5]] * 2
-    assert state["_widget_layout"]["images"][0]["source"] == player.figure.layout.images[0].source
-    json.dumps(plain(state["_widget_layout"]), allow_nan=False)
-    json.dumps(plain(state["_widget_data"]), allow_nan=False)
-
-
-def plain(value):
-    """Without what travels as bytes."""
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items() if key != "buffer"}
-    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
-
-
 def test_the_browser_hears_of_a_figure_when_it_is_complete():
-    player = widgets.memory_player()
-    assert player.comm is player.figure.comm is None
-    player._repr_mimebundle_()
-    assert player.comm is not None
-    assert player.figure.comm is not None
-    boxed = widgets.memory_builder()
+    lab = widgets.scheduler_lab()
+    assert lab.comm is lab.figure.comm is None
+    lab._repr_mimebundle_()
+    assert lab.comm is not None
+    assert lab.figure.comm is not None
+    boxed = widgets.scheduler_lab()
     ipywidgets.VBox([boxed])  # not shown itself, but in something that will be
     assert boxed.comm is not None
     assert boxed.figure.comm is not None
 
 
-@pytest.mark.parametrize(
-    "view", [widgets.memory_player, widgets.memory_builder, widgets.projection_playground, widgets.scheduler_lab]
-)
+@pytest.mark.parametrize("view", [widgets.projection_playground, widgets.scheduler_lab])
 def test_no_box_of_a_view_opens_its_figure_too_early(view):
     """What changes before a view is shown must not be sent: a browser that missed it would wait for a busy kernel."""
     made = view()
-    if hasattr(made, "start"):
-        made.start()
     figures = [made.figure] if hasattr(made, "figure") else [made.agem.figure, made.ogd.figure]
     assert [figure.comm for figure in figures] == [None] * len(figures)
     made.ask_to_open()
     assert figures[0].comm is not None
-
-
-def test_an_update_does_not_take_from_a_trace_what_another_is_given(player, monkeypatch):
-    """In a batch each attribute is named for all traces that change; those that keep theirs must not lose it."""
-    sent = []
-    monkeypatch.setattr(
-        "plotly.basewidget.BaseFigureWidget._send_update_msg", lambda self, *message: sent.append(message)
-    )
-    player.playback.go(150)
-    player.playback.go(151)
-    styles, _, numbers, _ = sent[-1]
-    names = [player.figure.data[number].name for number in numbers]
-    colours = dict(zip(names, styles["marker.color"], strict=True))
-    assert {"members", "means"} <= set(colours)
-    assert colours["means"] == "#ffffff"
-
-
-def test_no_edit_names_an_attribute_and_its_parent_at_once(player, monkeypatch):
-    """Plotly.js refuses such an update as a whole, and then nothing moves."""
-    sent = []
-
-    def keep(restyle_data, relayout_data, **_):
-        sent.append((restyle_data, relayout_data))
-
-    monkeypatch.setattr(player.figure, "_send_update_msg", keep)
-    player.show("demo")
-    player.follow.toggle(3)
-    assert len(sent) == 2
-    for parts in sent:
-        for keys in map(list, parts):
-            assert [(a, b) for a in keys for b in keys if b.startswith(f"{a}.")] == []
 
 
 def test_labels_of_the_shares_lie_in_their_areas(player):
@@ -551,11 +339,8 @@ def test_labels_of_the_shares_lie_in_their_areas(player):
         assert shares[:task, at].sum() < height < shares[: task + 1, at].sum()
 
 
-# The memory that a player takes.
-
-
-def test_a_player_of_a_full_run_holds_little():
-    """120,000 steps, 300 members, 784 features: everything but the images of the tasks, which are the user's."""
+def test_a_player_of_a_full_run_holds_little_more_than_its_images():
+    """120,000 steps, 300 members, 784 features: what it sends is the log and each image that came, once."""
     rng = np.random.default_rng(0)
     images = rng.integers(256, size=(60_000, 28, 28, 1), dtype=np.uint8)
     labels = rng.integers(10, size=60_000)
@@ -567,35 +352,9 @@ def test_a_player_of_a_full_run_holds_little():
     log = log_of(Geometry(10, 10, 3), steps, cluster, slot, of_row[rows], rows)
     player = widgets.memory_player(log, tasks)
     assert player.said == ""
-    player.playback.slider.value = 77_777
-    held = held_bytes(player)
-    assert 1e6 < held < 40e6, held
-
-
-def held_bytes(player) -> int:
-    """Arrays, tensors (but for the images) and text in what a player holds, each once."""
-    seen, total, queue = set(), 0, [player.history, player.figure._data, player.figure._layout, player.panels]
-    images = player.history.images.untyped_storage().data_ptr()
-    while queue:
-        thing = queue.pop()
-        if id(thing) in seen or thing is None:
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, np.ndarray):
-            total += thing.nbytes if thing.base is None else 0
-            queue.append(thing.base)
-        elif isinstance(thing, torch.Tensor):
-            total += 0 if thing.untyped_storage().data_ptr() == images else thing.untyped_storage().nbytes()
-        elif isinstance(thing, (str, bytes)):
-            total += len(thing)
-        elif isinstance(thing, dict):
-            queue += thing.values()
-        elif isinstance(thing, (list, tuple)):
-            total += 8 * len(thing)
-            queue += thing
-        elif type(thing).__module__.startswith("tacl_lib"):
-            queue += vars(thing).values()
-    return total
+    sent = sum(len(part) for part in player._sides[0].values() if isinstance(part, bytes))
+    pixels = images.nbytes
+    assert pixels < sent < pixels + 4e6
 
 
 # The builder.
@@ -623,48 +382,37 @@ def test_two_policies_see_the_same_samples_under_one_slider():
     rows = dict(zip(ours.step, ours.row, strict=True))
     assert all(rows[step] == row for step, row in zip(theirs.step, theirs.row, strict=True))
     assert len(theirs) < len(ours)  # a reservoir turns some away
-    builder.playback.slider.value = 100
-    for number, log in enumerate((ours, theirs)):
-        places = [member for members in replayed(log, 100) for member in members]
-        texts = trace(builder, "strips", number).text
-        tasks = [int(part[0]) for text in texts for part in text.split("of task ")[1:]]
-        assert tasks == [member[0] for member in places if member]
-    cursors = [trace.x[0] for trace in builder.figure.data if trace.name == "cursor"]
-    assert cursors == [100.5] * 4
-    assert words_of(builder.words[1]).startswith("Reservoir, step 100 of")
-
-    clicked(trace(builder, "oldest task", 1), [0, 0], 5, 3)
-    assert builder.follow.value == 3
-    assert all(len(trace(builder, "followed", number).x) == 5 for number in range(4))
+    assert builder.replay._titles == ["clustering: to the nearest mean", "reservoir: all alike likely to stay"]
+    for side, log in zip(builder.replay._sides, (ours, theirs), strict=True):
+        np.testing.assert_array_equal(np.frombuffer(side["events"], "<i4").reshape(4, -1)[3], log.task_in)
+        assert side["spots"] == b""
+    builder.replay.step, builder.replay.followed = 100, 3
     assert builder.still().alt.count("Step 100") == 2
 
 
-def test_the_memory_is_shown_while_it_fills(monkeypatch):
+def test_filling_can_be_stopped_and_what_was_recorded_is_played(monkeypatch):
     builder = widgets.memory_builder(epochs=1, clusters=4, cluster_size=2, policies=("fifo",))
-    monkeypatch.setattr("tacl_lib.teaching.widgets.builder.PART", 0)  # a picture after every few steps
-    seen = []
-    show = builder._show
+    monkeypatch.setattr("tacl_lib.teaching.widgets.builder.PART", 0)  # the button is looked at after every few steps
+    sent, seen = [], []
+    monkeypatch.setattr(builder.replay, "send", sent.append)
 
-    def watched(filling):
-        show(filling)
-        history = builder.histories[0]
-        assert history.moments.max() < filling.steps == builder.playback.value + 1
-        assert builder.playback.slider.max == filling.steps - 1
-        seen.append(filling.steps)
+    def watched(change):
+        seen.append(change["new"])
         if len(seen) == 6:
             builder.stop.click()
+
+    builder.progress.observe(watched, "value")
 
     async def in_a_notebook():
         builder.run.click()
         await builder._running
 
-    monkeypatch.setattr(builder, "_show", watched)
     asyncio.run(in_a_notebook())
-    assert len(seen) == 6
-    assert seen == sorted(set(seen))
-    assert builder.said.startswith(f"Stopped after {seen[-1]} of ")
-    builder.playback.slider.value = 3  # what was recorded can be looked at
-    assert words_of(builder.words[0]).startswith("Fifo, step 3 of")
+    assert seen == [8, 16, 24, 32, 40, 48]
+    assert builder.said.startswith("Stopped after 48 of ")
+    assert builder.histories[0].steps == 48
+    assert builder.replay.step == 47
+    assert sent == ["play"]
     assert "row" in builder.histories[0].sentence(builder.histories[0].state(3))
 
 
@@ -710,7 +458,6 @@ def test_a_policy_that_a_user_adds_can_be_chosen(monkeypatch):
 def test_before_the_first_run_the_builder_invites():
     builder = widgets.memory_builder()
     assert "press “Run”" in builder.still().alt
-    builder.playback.slider.value = 0
     assert builder.histories == []
 
 
@@ -732,25 +479,15 @@ def test_a_wrong_setting_is_told_and_the_builder_starts_with_the_usual_ones(sett
     assert len(builder.histories) == 2
 
 
-def test_views_do_not_change_their_height():
-    """Fixed heights: nothing on the page jumps while a memory plays."""
-    for view in (widgets.memory_player(), widgets.memory_builder()):
-        lines = [
-            view.heading,
-            view.message,
-            view.story,
-            view.key,
-            *([view.words] if not isinstance(view.words, list) else view.words),
-        ]
-        assert all(line.layout.height.endswith("px") for line in lines)
-        assert view.figure.layout.height > 400
+def test_a_builder_that_was_started_before_it_is_shown_is_complete():
+    """In a notebook, where an event loop runs: nothing is left to a moment in which no cell runs."""
 
+    async def in_a_cell():
+        builder = widgets.memory_builder(epochs=2)
+        builder.start()
+        return builder
 
-def test_texts_name_what_stands_at_each_place(player):
-    state = player.history.state(627)
-    texts = member_texts(player.history, state)
-    for place, member in enumerate(m for members in replayed(player.history.log, 627) for m in members):
-        label = 2 * member[0] + int(player.history.labels[member[1]]) if member else None
-        expected = f"‘{label}’ of task {member[0]}, since step {member[2]}" if member else "empty"
-        assert texts[place] == expected
-    assert cluster_texts(player.history, ["empty"] * len(texts))[4] == "<b>cluster 4</b><br>empty"
+    builder = asyncio.run(in_a_cell())
+    assert [history.steps for history in builder.histories] == [314, 314]
+    assert builder.replay.step == 313
+    assert not builder.run.disabled

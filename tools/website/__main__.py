@@ -58,7 +58,7 @@ def _recorded() -> dict:
 
 def fill_in(source: Path) -> None:
     """Put the live parts into the pages that name them."""
-    side = _recorded()
+    side, without = _recorded(), "The memory player needs JavaScript."
     folder, meta = source / "_static" / "live", side["meta"]
     events = np.frombuffer(side["events"], "<i4").reshape(4, -1)
     last = {place: task for _, place, _, task in events.T.tolist()}  # of the arrivals at a place the last one stays
@@ -70,7 +70,7 @@ def fill_in(source: Path) -> None:
         "size": meta["size"],
         "places": meta["pools"] * meta["of_pool"] * meta["size"],
         "held": ", ".join(f"{count} of task {task}" for task, count in enumerate(held)),
-        "player": live.element({"kind": "memory", "state": {"_sides": [side]}}, folder, "The memory player needs JavaScript."),
+        "player": live.element({"kind": "memory", "state": {"_sides": [side]}}, folder, without),
         "projection": '<div class="tacl-live" data-kind="projection"></div>',
         "landscape": live.element(
             {"kind": "landscape", "state": {name: getattr(landscape, name) for name in _LANDSCAPE}},

@@ -222,12 +222,15 @@ class Thumbnails {
     }
     const room = fitted(this.canvas, (width) => Math.min(width, LARGEST * this.w) * (this.h / this.w));
     if (!room) return false;
-    this.pen = room.pen;
     this.scale = Math.min(room.wide / this.w, room.high / this.h);
-    this.pen.scale(this.scale, this.scale);
+    // Places are drawn anew one by one, at whole pixels, so that nothing stays of what was there; then all is shown.
+    const fine = Math.ceil((this.scale * this.canvas.width) / room.wide);
+    [this.sheet, this.pen] = blank(this.w * fine, this.h * fine);
+    this.pen.scale(fine, fine);
     this.pen.imageSmoothingEnabled = false;
+    this.screen = room.pen;
     this.pen.fillStyle = PAPER;
-    this.pen.fillRect(0, 0, this.w * 2, this.h * 2);
+    this.pen.fillRect(0, 0, this.w, this.h);
     this.pen.fillStyle = INK;
     this.pen.font = "11px sans-serif";
     this.pen.textAlign = "center";
@@ -281,6 +284,7 @@ class Thumbnails {
     };
     if (followed !== null) frame(followed * log.size, log.size, "#000000");
     if (came) frame(log.place[came.event], 1, NOW);
+    this.screen.drawImage(this.sheet, 0, 0, this.w * this.scale, this.h * this.scale);
   }
 
   clusterAt(x, y) {
