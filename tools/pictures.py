@@ -43,8 +43,8 @@ def lesson(lab: Lab, name: str) -> None:
         cell = page.locator(".jp-CodeCell", has_text=line).first
         shown = cell if with_code else cell.locator(".jp-Cell-outputArea")
         page.wait_for_timeout(3000)  # figures take the new width
-        if cell.locator('button[title^="Play from here"]').count():
-            notebook.press("Step", "End")  # a player opens at the start
+        if name == "00_start_here":  # a player opens at the start
+            cell.locator(".tacl-memory .step").press("End")
         shown.evaluate("(element) => element.scrollIntoView({block: 'start'})")
         page.wait_for_timeout(2000)
         picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
@@ -68,19 +68,16 @@ def memory(lab: Lab) -> None:
 
 
 def _steps(notebook: Notebook) -> list[int]:
-    last = int(notebook.control("Step").locator(".noUi-handle").get_attribute("aria-valuemax").split(".")[0])
+    last = int(notebook.page.locator(".tacl-memory .step").get_attribute("max"))
     return [round(number * last / (FRAMES - 1)) for number in range(FRAMES)]
 
 
 def _frame(notebook: Notebook, step: int) -> Image.Image:
-    shown = notebook.control("Step").locator(".widget-readout")
-    shown.click()
-    shown.fill(str(step))
-    shown.press("Enter")
+    notebook.page.locator(".tacl-memory .step").fill(str(step))
     at_step = f"Step {step:,} of"
     notebook.wait_until(lambda: at_step in notebook.text(), at_step)
-    notebook.page.wait_for_timeout(250)
-    whole = notebook.page.locator(".tacl-view").first.bounding_box()
+    notebook.page.wait_for_timeout(50)
+    whole = notebook.page.locator(".tacl-memory").first.bounding_box()
     clip = {name: whole[name] for name in ("x", "y", "width")} | {"height": whole["height"] - 24}  # no empty line
     picture = Image.open(io.BytesIO(notebook.page.screenshot(clip=clip))).convert("RGB")
     return picture.resize((ACROSS, round(picture.height * ACROSS / picture.width)), Image.Resampling.LANCZOS)

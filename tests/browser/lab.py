@@ -51,8 +51,10 @@ class Server:
 
 
 @contextmanager
-def running_jupyterlab(temporary: Path) -> Iterator[Server]:
-    """JupyterLab on loopback, with this interpreter as the kernel and this checkout as the library."""
+def running_jupyterlab(temporary: Path, program: str = "jupyterlab") -> Iterator[Server]:
+    """JupyterLab, or another of Jupyter's servers, on loopback, with this interpreter as the kernel and this checkout
+    as the library.
+    """
     folder = temporary / "notebooks"
     settings = temporary / "settings"
     config = temporary / "config"
@@ -78,7 +80,7 @@ def running_jupyterlab(temporary: Path) -> Iterator[Server]:
         "IPYTHONDIR": str(temporary / "ipython"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command = [sys.executable, "-m", program, "--no-browser", "--allow-root"]
     command += [f"--{name}={value}" for name, value in options.items()]
     log = temporary / "jupyterlab.log"
     with log.open("w") as output:
@@ -158,4 +160,4 @@ def _wait_for(server: Server, process: subprocess.Popen, log: Path) -> None:
             return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
-    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+    raise RuntimeError(f"Jupyter did not start:\n{log.read_text()[-3000:]}")

@@ -13,6 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from website import live
+from website.badges import address, badges
 from website.execution import ROOT
 
 HERE = Path(__file__).parent
@@ -120,6 +121,8 @@ def _shown(made: NotebookNode, path: Path, pages: Iterable[Path], into: Path) ->
                     output.data["text/html"] = _PAGE.sub(r'\1.html"', output.data["text/html"])
             if cell.metadata.get("jupyter", {}).get("source_hidden"):
                 cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+    if elsewhere := badges(address(), str(path.relative_to(ROOT))):
+        made.cells.insert(1, nbformat.v4.new_markdown_cell(elsewhere))
     return made
 
 
@@ -135,7 +138,7 @@ def _without_kernel(output: NotebookNode, states: dict, folder: Path) -> None:
         if "image/png" in data:
             output.metadata = {"image/png": {"alt": alt}} | output.metadata
         return
-    made = live.from_widget(states.get(view["model_id"], {}))
+    made = live.from_widget(states, view["model_id"])
     if made is not None:
         shown = live.element(made, folder, alt)
         data.clear()

@@ -54,7 +54,7 @@ async function show(el) {
   const { default: widget } = await import(new URL(`${el.dataset.kind}.js`, here));
   const model = modelOf(state);
   await kernels[el.dataset.kind]?.(model);
-  widget.render({ model, el });
+  await widget.render({ model, el });
   el.dataset.shown = "yes";
 }
 
