@@ -132,6 +132,8 @@ function render({ model, el }) {
       send([((x - PAD) / SIZE) * 2 * edge - edge, edge - ((y - 8) / SIZE) * 2 * edge]);
     });
   };
+  // Else a notebook whose shortcuts are looked for first (Notebook 7) takes the keys.
+  for (const part of [start, ...root.querySelectorAll("button, input, select")]) part.dataset.lmSuppressShortcuts = "true";
   start.onkeydown = (event) => {
     const way = { ArrowLeft: [-0.2, 0], ArrowRight: [0.2, 0], ArrowUp: [0, 0.2], ArrowDown: [0, -0.2] }[event.key];
     if (!way) return;

@@ -659,7 +659,10 @@ function mount(model, root) {
   for (const side of shown) find("sides").appendChild(side.root);
   const said = (live) => { for (const side of shown) side.said.setAttribute("aria-live", live); };
   said("polite");
-  for (const control of root.querySelectorAll("button, input, select")) control.disabled = !logs.length;
+  for (const control of root.querySelectorAll("button, input, select")) {
+    control.disabled = !logs.length;
+    control.dataset.lmSuppressShortcuts = "true";  // keys are the player's; Notebook 7 looks for its shortcuts first
+  }
   for (const look of logs[0]?.tasks ?? []) {
     const entry = find("key").appendChild(element("span", "")), tag = entry.appendChild(element("b", "", look.number));
     Object.assign(tag.style, { background: look.colour, color: look.ink });
@@ -767,7 +770,6 @@ function render({ model, el }) {
   const root = el.appendChild(element("div", "tacl-memory"));
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "Memory player");
-  root.dataset.lmSuppressShortcuts = "true";  // keys are the player's, not the notebook's
   root.onkeydown = (event) => event.stopPropagation();
   let end = mount(model, root);
   const again = () => { end(); end = mount(model, root); };

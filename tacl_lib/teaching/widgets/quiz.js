@@ -52,6 +52,7 @@ function render({ model, el }) {
         tell();
       };
       input.onkeydown = (event) => event.stopPropagation(); // arrow keys are ours, not the notebook's
+      input.dataset.lmSuppressShortcuts = "true";  // Notebook 7 looks for its shortcuts first
     }
     field.appendChild(why);
     root.appendChild(field);
