@@ -23,7 +23,10 @@ def forgetting(accuracy_of_task: np.ndarray) -> np.ndarray:
 
 
 def summary(accuracy: np.ndarray, seen: np.ndarray) -> dict[str, float]:
-    """A run's three numbers in the paper's tables, each the mean over all epochs."""
+    """A run's three numbers in the paper's tables, each the mean over all epochs.
+
+    accuracy, seen: as in a record, ``[epochs, tasks]``, and which tasks had been seen by then.
+    """
     first = first_task_accuracy(accuracy)
     return {
         "average_accuracy": float(average_accuracy(accuracy, seen).mean()),

@@ -205,9 +205,11 @@ class ModuleNetwork:
         return torch.isfinite(self._flat).all(1)
 
     def state(self) -> dict:
+        """Everything that a checkpoint needs."""
         return {"weights": self.flat, "stored": self._stored.state() if self._stored is not None else {}}
 
     def load_state(self, state: dict) -> None:
+        """Go on from there."""
         self.flat.copy_(state["weights"])
         if self._stored is not None:
             self._stored.load_state(state["stored"])

@@ -63,7 +63,7 @@ def run(
 ) -> list[Record]:
     """Execute a spec for a stack of seeds: data → tasks → stream → learner → one record per seed.
 
-    test_on, checkpoint, progress, deliver: see `train`.
+    device: where; None: a GPU if there is one. test_on, checkpoint, progress, deliver: see `train`.
     """
     if not isinstance(spec, RunSpec):
         raise TaclError(f"run takes a RunSpec such as RunSpec(dataset='digits'), not {type(spec).__name__}.")

@@ -19,7 +19,10 @@ OWN, REFERENCE = places.RESULTS, places.REFERENCE  #: where the user's runs go, 
 
 
 class Store:
-    """A folder of records. A file that is there is a finished run: it was written whole and renamed."""
+    """A folder of records, a file for each run and seed; its name begins with the hash of the run's settings.
+
+    A file that is there is a finished run: it was written whole and renamed.
+    """
 
     def __init__(self, folder: Path | str):
         if not isinstance(folder, (str, Path)):

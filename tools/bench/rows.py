@@ -31,7 +31,7 @@ from tacl_lib.data import Dataset, cache
 from tacl_lib.engine.gradients import Gradient, dense
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.module_network import ModuleNetwork
-from tacl_lib.engine.networks import cnn
+from tacl_lib.engine.networks import cnn, resnet
 from tacl_lib.errors import TaclError
 
 RUNS, BATCH, SIZES = 5, 10, (784, 200, 200, 10)
@@ -188,18 +188,19 @@ def bgd(effort: Effort) -> Iterable[dict]:
 
 
 def module(effort: Effort) -> Iterable[dict]:
-    """Any module, stacked, against the same modules run by run, and against the engine of the perceptron."""
+    """Any module, R at once, against the same modules run by run, and against the engine of the perceptron."""
     theirs, note = "plain PyTorch, run by run", "Run by run: a copy of the module for each seed, one after another."
-    for name, title, build in (
-        ("module_sgd", "ModuleNetwork, SGD, perceptron", lambda: perceptron(SIZES)),
-        ("module_cnn", "ModuleNetwork, SGD, CNN", lambda: cnn((28, 28, 1), SIZES[-1], width=8)),
+    for name, title, shape, build in (
+        ("module_sgd", "perceptron", (), lambda: perceptron(SIZES)),
+        ("module_cnn", "CNN", (28, 28, 1), lambda: cnn((28, 28, 1), SIZES[-1])),
+        ("module_resnet", "narrow ResNet", (32, 32, 3), lambda: resnet((32, 32, 3), SIZES[-1], width=8)),
     ):
-        shape = () if name == "module_sgd" else (28, 28, 1)
         network = ModuleNetwork(range(RUNS), build, shape, SIZES[-1], features=SIZES[0])
-        stacked = of_learner(make_learner("sgd", network), "stacked")
-        alone = stepper("alone", RunByRun(build, RUNS, shape).step, made_batches(), RUNS)
-        cells = cells_of(at_each_thread_count([stacked, alone], effort), "stacked", "alone")
-        yield row(name, title, theirs, FASTER, None, cells, note=note)
+        batches = made_batches(features=network.features)
+        ours = of_learner(make_learner("sgd", network), "ours", batches)
+        alone = stepper("alone", RunByRun(build, RUNS, shape).step, batches, RUNS)
+        cells = cells_of(at_each_thread_count([ours, alone], effort), "ours", "alone")
+        yield row(name, f"ModuleNetwork, SGD, {title}", theirs, FASTER, 1.0, cells, note=note)
     for method, title in (("sgd", "SGD"), ("ta_agem", "TA-A-GEM"), ("ta_ogd", "TA-OGD")):
         network = ModuleNetwork(range(RUNS), lambda: perceptron(SIZES), (), SIZES[-1], features=SIZES[0])
         ours = of_learner(make_learner(method, network), "module")

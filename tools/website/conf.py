@@ -39,6 +39,7 @@ myst_dmath_double_inline = True
 
 autodoc_default_options = {"members": True, "show-inheritance": True, "member-order": "bysource"}
 autodoc_typehints = "none"
+autoclass_content = "both"  # the settings of a learner are told by its __init__
 autodoc_preserve_defaults = True
 autodoc_mock_imports = ["avalanche"]  # of an extra; the pages need its names only
 default_role = "code"

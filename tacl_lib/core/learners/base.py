@@ -66,6 +66,7 @@ class Learner:
         return {"network": self.network.state()} | states
 
     def load_state(self, state: dict) -> None:
+        """Go on from there."""
         self.network.load_state(state["network"])
         for name in self.kept:
             value = getattr(self, name)
@@ -91,7 +92,7 @@ LEARNERS: dict[str, type[Learner]] = Register()
 
 
 def register_learner(learner: type[Learner]) -> type[Learner]:
-    """Class decorator: the learner can then be asked for by its name."""
+    """Class decorator: the learner can then be asked for by its ``name``, by `make_learner` and in a `RunSpec`."""
     if not (
         isinstance(learner, type) and issubclass(learner, Learner) and isinstance(getattr(learner, "name", None), str)
     ):
@@ -103,7 +104,11 @@ def register_learner(learner: type[Learner]) -> type[Learner]:
 
 
 def make_learner(name: str, network: Network, **settings) -> Learner:
-    """A learner by name, e.g. ``make_learner("ta_agem", network, sampling_rate=0.1)``."""
+    """A learner by name, e.g. ``make_learner("ta_agem", network, sampling_rate=0.1)``.
+
+    name: sgd, sgd_lr_adapt, bgd, agem, ta_agem, ogd, ta_ogd, or one that `register` made known.
+    network: an `Mlp` or a `ModuleNetwork`. settings: the keyword arguments of the learner's class.
+    """
     if name not in LEARNERS:
         raise unknown_name("learner", name, LEARNERS)
     known = settings_of(name)

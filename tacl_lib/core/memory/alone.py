@@ -93,6 +93,7 @@ class ClusterMemory:
         return {"memory": held, "shapes": shapes, "random": self._random.get_state(), "geometry": list(self.geometry)}
 
     def load_state_dict(self, state: dict) -> None:
+        """Hold again what ``state_dict()`` of a memory of the same size said."""
         if not isinstance(state, dict) or not {"geometry", "shapes", "memory", "random"} <= state.keys():
             raise TaclError("this is no state of a ClusterMemory; give what state_dict() returned.")
         if list(self.geometry) != state["geometry"]:
