@@ -37,33 +37,37 @@ def library() -> ctypes.CDLL | None:
     for compiler in (os.environ["CC"],) if os.environ.get("CC") else COMPILERS:
         for native in NATIVE:
             try:
-                loaded = ctypes.CDLL(str(_built([*shlex.split(compiler), native])))
+                loaded = _loaded([*shlex.split(compiler), native])
             except (OSError, subprocess.SubprocessError, TaclError):
                 continue
             loaded.bgd_step.restype = ctypes.c_size_t
             loaded.use_table(pointer(inverse_normal()))
+            long = ctypes.c_long
+            loaded.multiply.argtypes = [ctypes.c_void_p, *[long] * 4, _Matrix, _Matrix, ctypes.c_int, ctypes.c_float]
+            loaded.multiply.restype = None
             return loaded
     warnings.warn(MISSING, stacklevel=2)
     return None
 
 
-def _built(compiler: list[str]) -> Path:
-    """The compiled file: the one in the cache that came from this source, this compiler and this kind of processor."""
+def _loaded(compiler: list[str]) -> ctypes.CDLL:
+    """The library in the cache that came from this source, this compiler and this kind of processor."""
     # What is predefined names the compiler's version and all that the processor can do.
     asked = [*compiler, "-dM", "-E", "-x", "c", os.devnull]
     facts = subprocess.run(asked, capture_output=True, check=True, timeout=60).stdout
     digest = hashlib.sha256(b"\0".join([SOURCE.read_bytes(), facts, *map(str.encode, (*compiler, *FLAGS))]))
 
-    def build(path: Path) -> Path:
-        path = path / f"kernels-{digest.hexdigest()[:16]}.so"
+    def load(folder: Path) -> ctypes.CDLL:
+        path = folder / f"kernels-{digest.hexdigest()[:16]}.so"
         if not path.exists():
             write_whole(path, lambda part: _compile(compiler, part))
-        return path
+        return ctypes.CDLL(str(path))
 
     try:
-        return build(Path(os.environ.get("TACL_CACHE") or pooch.os_cache("tacl")).expanduser() / "compiled")
+        return load(Path(os.environ.get("TACL_CACHE") or pooch.os_cache("tacl")).expanduser() / "compiled")
     except (TaclError, RuntimeError):  # it cannot be written to, or the home is unknown
-        return build(Path(tempfile.mkdtemp(prefix="tacl-")))
+        with tempfile.TemporaryDirectory(prefix="tacl-") as folder:  # a library that is loaded needs its file no more
+            return load(Path(folder))
 
 
 def _compile(compiler: list[str], target: Path) -> None:
@@ -88,52 +92,68 @@ def _ndtri(p: np.ndarray) -> np.ndarray:
     return torch.special.ndtri(torch.from_numpy(p)).numpy()
 
 
-def _whole_tens(*tensors: torch.Tensor) -> bool:
-    """Whether the loops below take these: the first has the batch's rows. Autograd would see nothing of them."""
+def _takes(*tensors: torch.Tensor) -> bool:
+    """Whether the loops below take these. Autograd would see nothing of them."""
     plain = all(t.device.type == "cpu" and t.dtype == torch.float32 for t in tensors)
     seen = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    return plain and not seen and tensors[0].shape[1] in (10, 20) and library() is not None
+    return plain and not seen and library() is not None
 
 
-def add_product(out: torch.Tensor, rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-    """out += rows · matrix, in place: ``[R, n, m]``, ``[R, n, width]`` and ``[R, width, m]``."""
-    if not _whole_tens(rows, matrix, out) or not out.is_contiguous():
-        return out.baddbmm_(rows, matrix)
-    rows, matrix = rows.contiguous(), matrix.contiguous()
-    sizes = map(ctypes.c_long, (*rows.shape, matrix.shape[2]))
-    library().add_product(pointer(rows), pointer(matrix), pointer(out), *sizes)
-    return out
+def add_product(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, factor: float = 1.0) -> torch.Tensor:
+    """out += factor · left · right, in place: ``[R, n, m]``, ``[R, n, width]`` and ``[R, width, m]``."""
+    if not _takes(out, left, right) or not out.is_contiguous():
+        return out.baddbmm_(left, right, alpha=factor)
+    return _multiplied(out, left, right, 1, factor)
+
+
+def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """left · right: ``[R, n, width]`` and ``[R, width, m]`` to ``[R, n, m]``."""
+    if not _takes(left, right):
+        return torch.bmm(left, right)
+    return _multiplied(left.new_empty(*left.shape[:2], right.shape[2]), left, right, 0, 1.0)
 
 
 def affine(bias: torch.Tensor, rows: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
     """bias + rows · matrix: ``[R, 1, m]``, ``[R, n, width]`` and ``[R, width, m]`` to ``[R, n, m]``."""
-    if not _whole_tens(rows, matrix):
+    if not _takes(bias, rows, matrix):
         return torch.baddbmm(bias, rows, matrix)
-    return add_product(bias.expand(-1, rows.shape[1], -1).contiguous(), rows, matrix)
+    out = bias.expand(-1, rows.shape[1], -1).clone(memory_format=torch.contiguous_format)
+    return add_product(out, rows, matrix)
 
 
-def product_transposed(rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-    """rows · othersᵀ: ``[R, n, width]`` and ``[R, m, width]`` to ``[R, n, m]``."""
-    if not _whole_tens(rows, others) or rows.shape[2] < 32:
-        return torch.bmm(rows, others.mT)
-    rows, others = rows.contiguous(), others.contiguous()
-    out = rows.new_empty(*rows.shape[:2], others.shape[1])
-    sizes = map(ctypes.c_long, (*out.shape, rows.shape[2]))
-    library().product_transposed(pointer(rows), pointer(others), pointer(out), *sizes)
+def _multiplied(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, keep: int, factor: float) -> torch.Tensor:
+    sizes, (left, right) = (*left.shape, right.shape[2]), map(_matrix, (left, right))
+    library().multiply(pointer(out), *sizes, left, right, keep, factor)
     return out
 
 
-def exact_products(rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-    """Inner products of float32 vectors, summed in float64: for the rows of a Gram matrix whose inverse is needed.
+class _Matrix(ctypes.Structure):
+    """Matrices of R runs, as the loops see them: where they begin, and how far apart rows, columns and runs are."""
 
-    ``[R, n, width]`` and ``[R, m, width]`` to float64 ``[R, n, m]``.
+    _fields_ = [("at", ctypes.c_void_p), *((name, ctypes.c_long) for name in ("row", "column", "run"))]
+
+
+def _matrix(tensor: torch.Tensor) -> _Matrix:
+    run, row, column = tensor.stride()
+    if row != 1 and column != 1:  # neither rows nor columns lie side by side
+        tensor = tensor.contiguous()
+        run, row, column = tensor.stride()
+    matrix = _Matrix(tensor.data_ptr(), row, column, run)
+    matrix.tensor = tensor  # it must not be freed before
+    return matrix
+
+
+def exact_product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """left · right of float32 matrices, summed in float64: for the rows of a Gram matrix whose inverse is needed.
+
+    ``[R, n, width]`` and ``[R, width, m]`` to float64 ``[R, n, m]``.
     """
-    if rows.device.type != "cpu" or library() is None:
-        return torch.bmm(rows.double(), others.double().mT)
-    rows, others, shape = rows.contiguous(), others.contiguous(), (*rows.shape[:2], others.shape[1])
-    found = rows.new_empty(shape, dtype=torch.float64)
-    sizes = map(ctypes.c_long, (*shape, rows.shape[2]))
-    library().exact_products(*map(pointer, (rows, others, found)), *sizes)
+    if not _takes(left, right):
+        return torch.bmm(left.double(), right.double())
+    left, columns = left.contiguous(), right.mT.contiguous()
+    found = left.new_empty(*left.shape[:2], columns.shape[1], dtype=torch.float64)
+    sizes = map(ctypes.c_long, (*found.shape, left.shape[2]))
+    library().exact_product(*map(pointer, (left, columns, found)), *sizes)
     return found
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import torch
 
-from tacl_lib.engine.compiled import add_product, affine, exact_products, product_transposed
+from tacl_lib.engine.compiled import add_product, affine, exact_product, product
 from tacl_lib.engine.gradients import Gradient, products, scaled
 from tacl_lib.engine.layers import Layers, cross_entropy, one_hot
 
@@ -158,8 +158,8 @@ class GradientPool:
         The row is a by-product of passing through the owed weights.
         """
         self.layers.check_batch(x, y)
-        inputs, logits, along_inputs = self._forward(x, exact_products)
-        deltas, along_deltas = self._backward(inputs, one_hot(y, logits), exact_products)
+        inputs, logits, along_inputs = self._forward(x, exact_product)
+        deltas, along_deltas = self._backward(inputs, one_hot(y, logits), exact_product)
         along = sum((s * t).squeeze(1) for s, t in zip(along_inputs, along_deltas, strict=True))
         gradient = Gradient(inputs, deltas)
         return Candidate(gradient, along, products(gradient, gradient, torch.float64).flatten())
@@ -227,15 +227,15 @@ class GradientPool:
         self.gram, self.owed, self.inverse = (state[name].clone() for name in ("gram", "owed", "inverse"))
         self.capacity, self._replaced, self._settled = self.owed.shape[1], state["replaced"], False
 
-    def _forward(self, x: torch.Tensor, product: Callable = product_transposed):
+    def _forward(self, x: torch.Tensor, multiply: Callable = product):
         """Like `Layers.forward`, through W + Aᵀ diag(owed) D; also x Aᵀ + 1 of each layer ``[R, n, capacity]``.
 
-        product: makes x Aᵀ.
+        multiply: makes x Aᵀ.
         """
         layers, owed = self.layers, self.owed.unsqueeze(1)
         inputs, along = [x], []
         for layer, (weight, bias) in enumerate(zip(layers.weights, layers.biases, strict=True)):
-            along.append(product(inputs[-1], self.members.inputs[layer]).add_(1.0))
+            along.append(multiply(inputs[-1], self.members.inputs[layer].mT).add_(1.0))
             out = affine(bias, inputs[-1], weight)
             add_product(out, along[-1].float() * owed, self.members.deltas[layer])
             inputs.append(out)
@@ -243,14 +243,14 @@ class GradientPool:
                 out.relu_()
         return inputs[:-1], inputs[-1], along
 
-    def _backward(self, inputs: list[torch.Tensor], delta: torch.Tensor, product: Callable = product_transposed):
+    def _backward(self, inputs: list[torch.Tensor], delta: torch.Tensor, multiply: Callable = product):
         """Like `Layers.backward`, through W + Aᵀ diag(owed) D; also δ Dᵀ of each layer ``[R, n, capacity]``."""
         layers, owed = self.layers, self.owed.unsqueeze(1)
         deltas, along = [delta], []
         for layer in range(len(layers.weights) - 1, -1, -1):
-            along.insert(0, product(deltas[0], self.members.deltas[layer]))
+            along.insert(0, multiply(deltas[0], self.members.deltas[layer].mT))
             if layer:
-                back = product_transposed(deltas[0], layers.weights[layer])
+                back = product(deltas[0], layers.weights[layer].mT)
                 add_product(back, along[0].float() * owed, self.members.inputs[layer])
                 deltas.insert(0, torch.ops.aten.threshold_backward(back, inputs[layer], 0))
         return deltas, along

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from tacl_lib.engine.compiled import product_transposed
+from tacl_lib.engine.compiled import product
 
 
 class Gradient(NamedTuple):
@@ -49,8 +49,8 @@ def products(left: Gradient, right: Gradient, dtype: torch.dtype = torch.float32
     """
     total = 0
     for given, delta, other_given, other_delta in zip(*left, *right, strict=True):
-        of_inputs = product_transposed(given.to(dtype), other_given.to(dtype))
-        of_deltas = product_transposed(delta.to(dtype), other_delta.to(dtype))
+        of_inputs = product(given.to(dtype), other_given.to(dtype).mT)
+        of_deltas = product(delta.to(dtype), other_delta.to(dtype).mT)
         total = torch.addcmul(of_deltas, of_deltas, of_inputs) + total
     return total
 
@@ -72,7 +72,7 @@ def scaled(gradient: Gradient, factor: torch.Tensor) -> Gradient:
 
 def formed(gradient: Gradient) -> list[torch.Tensor]:
     """The sum of all terms, laid out as the parameters: weights ``[R, in, out]``, then biases ``[R, 1, out]``."""
-    weights = [torch.bmm(given.mT, delta) for given, delta in zip(*gradient, strict=True)]
+    weights = [product(given.mT, delta) for given, delta in zip(*gradient, strict=True)]
     return weights + [delta.sum(1, keepdim=True) for delta in gradient.deltas]
 
 

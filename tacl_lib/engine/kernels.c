@@ -148,32 +148,32 @@ INLINE void put(float *to, V all, long count) {
 #endif
 }
 
-/* out[n] += sum over rows of x[row][n] w[row], for so many columns: of one vector, or of two. */
+/* out[n] = (keep ? out[n] : 0) + factor * sum over rows of x[row][n] w[row], for so many n, at most ten. Of w one vector
+   or two of each row are read, and so many columns of out are written. */
 INLINE void product(const float *x, const float *w, long w_apart, float *out, long apart, long rows, long columns,
-                    const int across) {
-    long last = columns - (across - 1) * LANES;
+                    const int across, const int count, const int keep, const float factor, const long ahead) {
     for (int first = 0; first < TEN; first += AT_ONCE) {
-        V sum[AT_ONCE][2];
-#pragma GCC unroll 10
-        for (int n = 0; n < AT_ONCE; n++)
-#pragma GCC unroll 2
-            for (int v = 0; v < across; v++)
-                sum[n][v] = some(out + (first + n) * apart + v * LANES, v + 1 < across ? LANES : last);
+        V sum[AT_ONCE][2] = {{{0}}};
         EACH(row, rows) {
-            V factor[2];
+            V w_row[2];
 #pragma GCC unroll 2
-            for (int v = 0; v < across; v++)
-                factor[v] = some(w + row * w_apart + v * LANES, v + 1 < across ? LANES : last);
+            for (int v = 0; v < across; v++) {
+                memcpy(w_row + v, w + row * w_apart + v * LANES, sizeof(V));
+                __builtin_prefetch(w + row * w_apart + v * LANES + ahead, 0, 2);
+            }
 #pragma GCC unroll 10
             for (int n = 0; n < AT_ONCE; n++)
 #pragma GCC unroll 2
-                for (int v = 0; v < across; v++) sum[n][v] += x[row * LANES + first + n] * factor[v];
+                for (int v = 0; v < across; v++) sum[n][v] += x[row * LANES + first + n] * w_row[v];
         }
 #pragma GCC unroll 10
         for (int n = 0; n < AT_ONCE; n++)
 #pragma GCC unroll 2
-            for (int v = 0; v < across; v++)
-                put(out + (first + n) * apart + v * LANES, sum[n][v], v + 1 < across ? LANES : last);
+            for (int v = 0; v < across; v++) {
+                float *to = out + (first + n) * apart + v * LANES;
+                long here = v + 1 < across ? LANES : columns - v * LANES;
+                if (first + n < count) put(to, keep ? some(to, here) + factor * sum[n][v] : factor * sum[n][v], here);
+            }
     }
 }
 
@@ -201,21 +201,26 @@ INLINE void gradients(const float *x, const V *delta, long apart, V *total, cons
     }
 }
 
-/* out[j] lane i = in[i] lane j; rows `apart` vectors apart in both. */
-static void transposed(const V *in, long in_apart, long rows, V *out, long out_apart) {
+/* out[j] lane i = in[i * in_apart + j]: so many rows and columns, at most 16 each, and zeros around them. */
+INLINE void transposed(const float *in, long in_apart, long rows, long columns, V *out, long out_apart) {
 #ifdef __AVX512F__
     __m512 a[16], b[16];
-    EACH(i, 16) a[i] = i < rows ? (__m512)in[i * in_apart] : _mm512_setzero_ps();
-    EACH(i, 8) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) a[i] = i < rows ? (__m512)some(in + i * in_apart, columns) : _mm512_setzero_ps();
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
         b[2 * i] = _mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]);
         b[2 * i + 1] = _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]);
     }
-    EACH(i, 4) EACH(j, 2) {
-        __m512d x = (__m512d)b[4 * i + j], y = (__m512d)b[4 * i + j + 2];
-        a[4 * i + 2 * j] = (__m512)_mm512_unpacklo_pd(x, y);
-        a[4 * i + 2 * j + 1] = (__m512)_mm512_unpackhi_pd(x, y);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        int at = i / 2 * 4 + i % 2;
+        __m512d x = (__m512d)b[at], y = (__m512d)b[at + 2];
+        a[i / 2 * 4 + i % 2 * 2] = (__m512)_mm512_unpacklo_pd(x, y);
+        a[i / 2 * 4 + i % 2 * 2 + 1] = (__m512)_mm512_unpackhi_pd(x, y);
     }
-    EACH(j, 4) {
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
         __m512 x = _mm512_shuffle_f32x4(a[j], a[4 + j], 0x88), y = _mm512_shuffle_f32x4(a[8 + j], a[12 + j], 0x88);
         __m512 z = _mm512_shuffle_f32x4(a[j], a[4 + j], 0xDD), w = _mm512_shuffle_f32x4(a[8 + j], a[12 + j], 0xDD);
         out[j * out_apart] = (V)_mm512_shuffle_f32x4(x, y, 0x88);
@@ -224,7 +229,7 @@ static void transposed(const V *in, long in_apart, long rows, V *out, long out_a
         out[(12 + j) * out_apart] = (V)_mm512_shuffle_f32x4(z, w, 0xDD);
     }
 #else
-    EACH(j, LANES) EACH(i, LANES) out[j * out_apart][i] = i < rows ? in[i * in_apart][j] : 0;
+    EACH(j, LANES) EACH(i, LANES) out[j * out_apart][i] = i < rows && j < columns ? in[i * in_apart + j] : 0;
 #endif
 }
 
@@ -403,7 +408,7 @@ INLINE void forward_strip(const Layer *l, const Step *s, long layer, long strip,
             EACH(g, s->groups)
             product(given(l, s, k, g, start), (float *)t.w, across * LANES,
                     (float *)(l->out + (k * s->groups + g) * TEN * l->vectors + strip), l->vectors * LANES, rows,
-                    across * LANES, across);
+                    across * LANES, across, TEN, 1, 1, 0);
         }
     }
 }
@@ -428,16 +433,18 @@ INLINE void backward_strip(const Layer *l, const Layer *before, const V *turned,
             if (!before) continue;
             EACH(v, across)
             for (long first = 0; first < rows; first += LANES)
-                transposed(t.w + first * across + v, across, least(LANES, rows - first),
+                transposed((float *)(t.w + first * across + v), across * LANES, least(LANES, rows - first), LANES,
                            w + v * LANES * (ROWS / LANES) + first / LANES, ROWS / LANES);
             EACH(g, s->groups)
             for (long v = 0; v * LANES < rows; v += 2) {
                 const float *delta = (const float *)(turned + ((k * s->groups + g) * l->vectors + strip) * LANES);
                 float *out = (float *)(before->delta + (k * s->groups + g) * TEN * before->vectors + start / LANES + v);
                 if ((v + 1) * LANES < rows)
-                    product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, 2 * LANES, 2);
+                    product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, 2 * LANES, 2,
+                            TEN, 1, 1, 0);
                 else
-                    product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, LANES, 1);
+                    product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, LANES, 1, TEN,
+                            1, 1, 0);
             }
         }
         if (l->shared)
@@ -457,7 +464,7 @@ INLINE void backward_strip(const Layer *l, const Layer *before, const V *turned,
 /* Rows of tens of samples, as vectors over columns, to columns with a vector of ten samples each. */
 static void turn(const V *from, long matrices, long vectors, V *to) {
     EACH(k, matrices) EACH(v, vectors)
-    transposed(from + k * TEN * vectors + v, vectors, TEN, to + (k * vectors + v) * LANES, 1);
+    transposed((float *)(from + k * TEN * vectors + v), vectors * LANES, TEN, LANES, to + (k * vectors + v) * LANES, 1);
 }
 
 /* ---- a network */
@@ -587,55 +594,70 @@ size_t bgd_step(char *room, long runs, long layers, const int64_t *sizes, float 
     return used;
 }
 
-/* ---- products of a few rows, ten at a time; a library for large matrices takes two to four times as long */
+/* ---- products of matrices, ten rows at a time; see `product` in compiled.py */
 
-/* out [runs][n][width] += x [runs][n][rows] w [runs][rows][width]. */
-void add_product(const float *x, const float *w, float *out, long runs, long n, long rows, long width) {
-    EACH(run, runs) for (long first = 0; first < n; first += TEN) for (long start = 0; start < rows; start += ROWS) {
-        const float *from = x + (run * n + first) * rows + start, *weight = w + (run * rows + start) * width;
-        float *to = out + (run * n + first) * width;
-        long here = least(ROWS, rows - start), column = 0;
-        V given[TEN][ROWS / LANES] = {{{0}}}, turned[ROWS];
-        EACH(i, TEN) memcpy(given[i], from + i * rows, here * sizeof(float));
-        EACH(v, ROWS / LANES) transposed(given[0] + v, ROWS / LANES, TEN, turned + v * LANES, 1);
-        for (; column + 2 * LANES <= width; column += 2 * LANES)
-            product((float *)turned, weight + column, width, to + column, width, here, 2 * LANES, 2);
-        for (; column < width; column += LANES)
-            product((float *)turned, weight + column, width, to + column, width, here, least(LANES, width - column), 1);
-    }
+typedef struct {
+    const float *at;
+    long row, column, run; /* how far apart: one of the first two is 1 */
+} Matrix;
+
+enum { STRIPS = 10, WIDE = 2 * LANES }; /* strips of columns that are worked on together */
+
+INLINE Matrix part(Matrix of, long run, long row, long column) {
+    of.at += run * of.run + row * of.row + column * of.column;
+    return of;
 }
 
-INLINE void dots(const float *a, const float *a_too, const float **b, long t, long count, V *sum) {
-    V one = some(a, count), two = some(a_too, count);
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-        V each = some(b[i] + t, count);
-        sum[i] += one * each;
-        sum[8 + i] += two * each;
-    }
+/* to[c] lane r = from(r, c) for so many rows, at most 16, and columns; zeros where there are no rows. */
+INLINE void turned(Matrix from, long rows, long columns, V *to, long apart) {
+    if (from.row == 1)
+        EACH(c, columns) to[c * apart] = some(from.at + c * from.column, rows);
+    else
+        for (long c = 0; c < columns; c += LANES)
+            transposed(from.at + c, from.row, rows, least(LANES, columns - c), to + c * apart, apart);
 }
 
-/* out [runs][n][m] = x [runs][n][width] other [runs][m][width], transposed; n is even. */
-void product_transposed(const float *x, const float *other, float *out, long runs, long n, long m, long width) {
-    EACH(run, runs) for (long start = 0; start < m; start += 8) for (long first = 0; first < n; first += 2) {
-        const float *a = x + (run * n + first) * width, *b[8];
-        float *to = out + (run * n + first) * m + start;
-        V sum[LANES] = {{0}}, turned[LANES];
-        EACH(i, 8) b[i] = other + (run * m + least(start + i, m - 1)) * width;
-        long t = 0;
-        for (; t + LANES <= width; t += LANES) dots(a + t, a + width + t, b, t, LANES, sum);
-        if (t < width) dots(a + t, a + width + t, b, t, width - t, sum);
-        transposed(sum, 1, LANES, turned, 1);
-        for (int half = LANES / 2; half; half /= 2) EACH(i, half) turned[i] += turned[i + half];
-        memcpy(sum, turned, sizeof(V));
-        put(to, sum[0], least(8, m - start));
-        memcpy(to + m, (float *)sum + 8, least(8, m - start) * sizeof(float));
+/* The product of a ten of rows and a block of b: strips of it, side by side. */
+INLINE void times_block(const V *x, const float *const *strips, const long *apart, float *out, long m, long rows,
+                        long columns, int count, int keep, float factor, long ahead) {
+    for (long at = 0; at < columns; at += WIDE)
+        if (columns - at > LANES)
+            product((float *)x, strips[at / WIDE], apart[at / WIDE], out + at, m, rows, least(WIDE, columns - at), 2,
+                    count, keep, factor, ahead);
+        else
+            product((float *)x, strips[at / WIDE], apart[at / WIDE], out + at, m, rows, columns - at, 1, count, keep,
+                    factor, ahead);
+}
+
+/* out [runs][n][m] = (keep ? out : 0) + factor * a b; a (n, inner), b (inner, m). */
+void multiply(float *out, long runs, long n, long inner, long m, Matrix a, Matrix b, int keep, float factor) {
+    V x[ROWS], w[STRIPS][ROWS][2];
+    /* A few rows times many long ones wait for memory, which reads on by itself where few lie side by side. */
+    long wide = b.column == 1 || n > 2 * TEN ? STRIPS * WIDE : WIDE;
+    EACH(run, runs) for (long left = 0; left < m; left += wide) for (long start = 0; start < inner; start += ROWS) {
+        long rows = least(ROWS, inner - start), columns = least(wide, m - left), apart[STRIPS];
+        const float *strips[STRIPS];
+        for (long at = 0; at < columns; at += WIDE) {
+            Matrix strip = part(b, run, start, left + at), turn = {strip.at, b.column, b.row, 0};
+            strips[at / WIDE] = strip.at, apart[at / WIDE] = b.row;
+            if (b.column == 1 && columns - at >= WIDE) continue;
+            turned(turn, least(LANES, columns - at), rows, w[at / WIDE][0], 2);
+            turn.at += LANES * b.column;
+            if (columns - at > LANES) turned(turn, least(LANES, columns - at - LANES), rows, w[at / WIDE][0] + 1, 2);
+            strips[at / WIDE] = (float *)w[at / WIDE], apart[at / WIDE] = WIDE;
+        }
+        for (long first = 0; first < n; first += TEN) {
+            int count = least(TEN, n - first);
+            turned(part(a, run, first, start), count, rows, x, 1);
+            times_block(x, strips, apart, out + (run * n + first) * m + left, m, rows, columns, count, keep || start,
+                        factor, b.column == 1 && start + ROWS < inner ? ROWS * b.row : 0);
+        }
     }
 }
 
 /* ---- inner products of float32 vectors, summed in float64: rows [runs][n][width], others [runs][m][width] */
 
-void exact_products(const float *rows, const float *others, double *found, long runs, long n, long m, long width) {
+void exact_product(const float *rows, const float *others, double *found, long runs, long n, long m, long width) {
     EACH(run, runs) EACH(i, n) EACH(j, m) {
         const float *a = rows + (run * n + i) * width, *b = others + (run * m + j) * width;
         double part[LANES] = {0}, sum = 0;

@@ -15,7 +15,7 @@ import torch
 
 from tacl_lib.core.checking import check_batch, check_samples, checked_device, checked_seeds, is_whole
 from tacl_lib.core.randomness import generator
-from tacl_lib.engine.compiled import affine, product_transposed
+from tacl_lib.engine.compiled import add_product, affine, product
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.errors import TaclError, unknown_name
 
@@ -108,7 +108,7 @@ class Layers:
         """Derivatives by every layer's output, from those by the logits, ``delta [R, n, classes]``."""
         deltas = [delta]
         for layer in range(len(self.weights) - 1, 0, -1):
-            back = product_transposed(deltas[0], self.weights[layer])
+            back = product(deltas[0], self.weights[layer].mT)
             # Zero where a unit was off, in one sweep: a mask and a product take several times as long.
             deltas.insert(0, torch.ops.aten.threshold_backward(back, inputs[layer], 0))
         return deltas
@@ -138,7 +138,7 @@ class Layers:
             alpha = factor
             if isinstance(factor, torch.Tensor):
                 delta, alpha = delta * factor.view(-1, 1, 1), 1.0
-            weight.baddbmm_(given.mT, delta, alpha=alpha)
+            add_product(weight, given.mT, delta, alpha)
             bias.add_(delta.sum(1, keepdim=True), alpha=alpha)
 
     def form(self, gradient: Gradient, buffer: torch.Tensor, keep: float = 0.0) -> None:

@@ -17,7 +17,7 @@ import torch
 
 from tacl_lib.core.memory.samples import Reference, Samples
 from tacl_lib.core.rows import Rows
-from tacl_lib.engine.compiled import add_product, affine, product_transposed
+from tacl_lib.engine.compiled import add_product, affine, product
 from tacl_lib.engine.gradients import Gradient, formed, of_runs, terms
 from tacl_lib.engine.layers import Layers, cross_entropy
 from tacl_lib.engine.pair import Factor
@@ -75,7 +75,7 @@ class SamplePool:
 
     def along(self, x: torch.Tensor) -> torch.Tensor:
         """x_n·x_i + 1 for all stored samples i: ``[R, n, features]`` to ``[R, n, capacity]``."""
-        return product_transposed(x, self.x).add_(1.0)
+        return product(x, self.x.mT).add_(1.0)
 
     def first_layer(self, x: torch.Tensor, along: torch.Tensor) -> torch.Tensor:
         """What comes out of the first layer, before ReLU, with what is owed to it: ``[R, n, width]``."""
@@ -86,7 +86,7 @@ class SamplePool:
         self._steps += 1
         self._settled = False
         if self._steps < RENEWAL:
-            self.out.baddbmm_(along.mT, delta, alpha=factor)
+            add_product(self.out, along.mT, delta, factor)
         else:
             self.settle()
 
@@ -101,7 +101,7 @@ class SamplePool:
         """The sample at ``place [R]`` is about to be replaced: what it owes is paid."""
         weight, bias = self.layers.weights[0], self.layers.biases[0]
         owed = self.rows.read(self.owed, place).unsqueeze(1)
-        weight.baddbmm_(self.rows.read(self.x, place).unsqueeze(2), owed)
+        add_product(weight, self.rows.read(self.x, place).unsqueeze(2), owed)
         bias.add_(owed)
         self.rows.write(self.owed, place, torch.zeros_like(owed.squeeze(1)))
 
@@ -122,7 +122,7 @@ class SamplePool:
         """Pay everything that is owed, and recompute what was only kept up to date."""
         if self._settled and not self._stale:
             return
-        self.layers.weights[0].baddbmm_(self.x.mT, self.owed)
+        add_product(self.layers.weights[0], self.x.mT, self.owed)
         self.layers.biases[0].add_(self.owed.sum(1, keepdim=True))
         self.owed.zero_()
         self._renew()
@@ -155,9 +155,7 @@ class PooledPair:
 
     def product(self) -> torch.Tensor:
         higher = Gradient(self.batch.inputs[1:], self.batch.deltas[1:])
-        return (product_transposed(self.batch.deltas[0], self.of_pool) * self.along).sum((1, 2)) + higher.dot(
-            self.others
-        )
+        return (product(self.batch.deltas[0], self.of_pool.mT) * self.along).sum((1, 2)) + higher.dot(self.others)
 
     def square(self, where: torch.Tensor | None) -> torch.Tensor:
         runs, of_pool, change, parts = self._form(where)
@@ -193,7 +191,7 @@ class PooledPair:
         count = self.pool.layers.runs
         runs = torch.arange(count, device=device) if everywhere else where.nonzero().squeeze(1)
         of_pool = self.of_pool[runs]
-        found = runs, of_pool, torch.bmm(self.pool.gram[runs], of_pool), formed(of_runs(self.others, runs))
+        found = runs, of_pool, product(self.pool.gram[runs], of_pool), formed(of_runs(self.others, runs))
         self._formed = torch.ones(count, dtype=torch.bool, device=device) if everywhere else where, found
         return found
 

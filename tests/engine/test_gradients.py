@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacl_lib.engine import gradients
-from tacl_lib.engine.compiled import add_product, affine, exact_products, product_transposed
+from tacl_lib.engine.compiled import add_product, affine, exact_product, product
 from tacl_lib.engine.gradient_pool import RIDGE, GradientPool
 from tacl_lib.engine.gradients import Gradient
 from tacl_lib.engine.layers import Layers
@@ -372,26 +372,42 @@ def test_exact_products_are_float64_sums_of_float32_numbers(width):
     rows, others = torch.randn(2, 3, width, generator=random), torch.randn(2, 5, width, generator=random)
     rows[..., -1], others[..., -1] = 1e4, 1e4
     expected = torch.einsum("rnw,rmw->rnm", rows.double(), others.double())
-    found = exact_products(rows, others)
+    found = exact_product(rows, others.mT)
     assert found.dtype == torch.float64
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-6 * 1e-3)
 
 
-@pytest.mark.parametrize("count", [7, 10, 20])
-@pytest.mark.parametrize(("width", "others"), [(784, 200), (200, 10), (65, 17), (5, 3), (297, 33)])
-def test_products_of_a_few_rows_are_those_of_torch(count, width, others):
+def laid_out(matrix, how):
+    """The same numbers, in one of the ways in which matrices lie in memory."""
+    if how == "columns":
+        return matrix.mT.contiguous().mT
+    if how == "part":
+        wider = torch.full((*matrix.shape[:2], matrix.shape[2] + 3), torch.nan)
+        wider[..., 1:-2] = matrix
+        return wider[..., 1:-2]
+    return matrix.repeat_interleave(2, 2)[..., ::2] if how == "gaps" else matrix
+
+
+@pytest.mark.parametrize("how", [("rows", "rows"), ("columns", "rows"), ("rows", "columns"), ("part", "gaps")])
+@pytest.mark.parametrize("count", [1, 7, 10, 33, 256])
+@pytest.mark.parametrize(("width", "others"), [(784, 200), (200, 10), (65, 337), (5, 3), (297, 33)])
+def test_products_are_those_of_float64(count, width, others, how):
     random = torch.Generator().manual_seed(0)
 
     def made(*shape):
         return torch.randn(3, *shape, generator=random)
 
-    rows, matrix, turned, out = made(count, width), made(width, others), made(others, width), made(count, others)
-    expected = out.double() + rows.double() @ matrix.double()
+    left, right = (laid_out(m, h) for m, h in zip((made(count, width), made(width, others)), how, strict=True))
+    exact, out = left.double() @ right.double(), made(count, others)
     # float32 sums of ``width`` numbers of size 1
     near = {"rtol": 0, "atol": 1e-5 * width**0.5, "check_dtype": False}
-    torch.testing.assert_close(add_product(out, rows, matrix), expected, **near)
+    torch.testing.assert_close(product(left, right), exact, **near)
+    expected = out.double() - 0.5 * exact
+    assert add_product(out, left, right, -0.5) is out
+    torch.testing.assert_close(out, expected, **near)
     bias = made(1, others)
-    torch.testing.assert_close(affine(bias, rows, matrix), bias.double() + rows.double() @ matrix.double(), **near)
-    torch.testing.assert_close(product_transposed(rows, turned), rows.double() @ turned.double().mT, **near)
+    torch.testing.assert_close(affine(bias, left, right), bias.double() + exact, **near)
+    alone = product(left[1:2], right[1:2])
+    assert torch.equal(alone, product(left, right)[1:2])
     # What autograd has to see goes through torch.
-    assert affine(bias, rows, matrix.requires_grad_()).requires_grad
+    assert affine(bias, left, right.detach().requires_grad_()).requires_grad

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import tempfile
 import warnings
 
 import numpy as np
@@ -275,7 +276,7 @@ def test_without_a_compiler_it_is_said_once_and_torch_does_the_work(monkeypatch)
     with warnings.catch_warnings(action="error"):  # once is enough
         assert type(noise_for(Layers((1,), (4, 3)))) is NoisyWeights
     rows, others = torch.rand(2, 3, 40), torch.rand(2, 5, 40)
-    found = compiled.exact_products(rows, others)
+    found = compiled.exact_product(rows, others.mT)
     torch.testing.assert_close(found, rows.double() @ others.double().mT)
 
 
@@ -288,10 +289,18 @@ def test_loops_are_compiled_once_and_again_where_the_cache_cannot_be_written(mon
     compiled.library.cache_clear()
     assert compiled.library() is not None
     assert made.stat().st_mtime_ns == changed
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_where_the_cache_cannot_be_written_the_loops_work_and_nothing_is_left_behind(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
+    (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TACL_CACHE", str(tmp_path / "file"))
-    compiled.library.cache_clear()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     assert compiled.library() is not None
+    assert not any((tmp_path / "temporary").iterdir())
+    left, right = torch.rand(2, 3, 40), torch.rand(2, 40, 5)  # the loops are still there
+    torch.testing.assert_close(compiled.product(left, right), left @ right)
 
 
 @pytest.mark.parametrize(("learner", "noise"), [("bgd", CompiledNoise.name), ("sgd", None)])
