@@ -4,6 +4,7 @@ The log is written by the training loop, which knows the true tasks from the str
 the learner ever sees them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -29,38 +30,47 @@ class EventLog:
 
     def __post_init__(self):
         # One sorted key per event (place first, then step): a search in it finds the last arrival at every
-        # place up to a step in microseconds, however long the log.
+        # place up to a step in microseconds, however long the log. A last entry stands for "none found".
         place = self.cluster.astype(np.int64) * self.geometry.size + self.slot
         order = np.argsort(place, kind="stable")
         span = int(self.step.max(initial=0)) + 2
-        object.__setattr__(self, "_by_place", order)
-        object.__setattr__(self, "_keys", (place * span + self.step)[order])
+        object.__setattr__(self, "_by_place", np.append(order, EMPTY))
+        object.__setattr__(self, "_keys", np.append((place * span + self.step)[order], EMPTY))
         object.__setattr__(self, "_span", span)
 
     def __len__(self) -> int:
         return len(self.step)
 
-    def last_arrivals(self, step: int) -> np.ndarray:
-        """For each place the number of the event that filled it last, or -1: ``[capacity]``, after ``step``."""
-        places = np.arange(self.geometry.capacity) * self._span
-        limit = places + min(max(step, -1), self._span - 2)
-        found = np.searchsorted(self._keys, limit, side="right") - 1
-        exists = (found >= 0) & (self._keys[np.maximum(found, 0)] >= places) if len(self) else found >= 0
-        return np.where(exists, self._by_place[np.maximum(found, 0)] if len(self) else EMPTY, EMPTY)
+    def last_arrivals(self, steps: int | Sequence[int] | np.ndarray) -> np.ndarray:
+        """The event that last filled each place, up to a step or to each of several, or -1: ``[..., capacity]``."""
+        first = np.arange(self.geometry.capacity) * self._span
+        limit = first + np.clip(np.asarray(steps, np.int64), -1, self._span - 2)[..., None]
+        found = np.searchsorted(self._keys[:-1], limit, side="right") - 1
+        return np.where(self._keys[found] >= first, self._by_place[found], EMPTY)  # else it filled the place before
+
+    def members(self, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """True task, row in ``tasks.train`` and step of arrival of every member, -1 where empty: ``[clusters, P]``."""
+        last = self.last_arrivals(step)
+        return tuple(self._values(column, last) for column in (self.task_in, self.row, self.step))
 
     def tasks(self, step: int) -> np.ndarray:
         """True task of every member after a step, -1 where empty: ``[clusters, P]``."""
-        return self._content(self.task_in, step)
+        return self._values(self.task_in, self.last_arrivals(step))
 
     def rows(self, step: int) -> np.ndarray:
         """Row in ``tasks.train`` of every member after a step, -1 where empty: ``[clusters, P]``."""
-        return self._content(self.row, step)
+        return self._values(self.row, self.last_arrivals(step))
 
-    def _content(self, values: np.ndarray, step: int) -> np.ndarray:
-        last = self.last_arrivals(step)
-        content = np.full(len(last), EMPTY, np.int64)
-        content[last >= 0] = values[last[last >= 0]]
-        return content.reshape(-1, self.geometry.size)
+    def oldest(self, steps: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The smallest true task in each cluster after each step, -1 where empty: int16 ``[clusters, steps]``."""
+        last, empty = self.last_arrivals(steps), np.iinfo(np.int16).max
+        tasks = np.append(self.task_in, np.int16(empty))[last]  # entry -1 is the one appended
+        oldest = tasks.reshape(len(last), -1, self.geometry.size).min(2).T
+        return np.where(oldest == empty, np.int16(EMPTY), oldest)
+
+    def _values(self, column: np.ndarray, last: np.ndarray) -> np.ndarray:
+        content = np.where(last >= 0, column[last], EMPTY) if len(self) else last
+        return content.astype(np.int64).reshape(-1, self.geometry.size)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The arrays by name, for a file."""

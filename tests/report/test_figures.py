@@ -11,8 +11,6 @@ matplotlib.use("Agg")
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex, to_rgb
 from PIL import Image
@@ -277,27 +275,6 @@ def test_a_real_run_on_digits():
 # ------------------------------------------------------------------------------------------------ the timeline
 
 
-@st.composite
-def logs(draw) -> EventLog:
-    geometry = Geometry(draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    size = draw(st.integers(0, 30))
-    pick = lambda high: draw(st.lists(st.integers(0, high), min_size=size, max_size=size))  # noqa: E731
-    clusters = geometry.pools * geometry.clusters
-    arrays = np.sort(np.array(pick(40), int)), pick(clusters - 1), pick(geometry.size - 1), pick(4), range(size)
-    return log_of(geometry, *(np.array(a, int) for a in arrays))
-
-
-@given(logs())
-@settings(max_examples=60, deadline=None)
-def test_oldest_task_is_that_of_the_log_at_every_step(log):
-    steps = np.arange(-2, 45)
-    expected = []
-    for step in steps:
-        members = log.tasks(int(step))
-        expected.append([min((t for t in cluster if t >= 0), default=-1) for cluster in members])
-    np.testing.assert_array_equal(figures.oldest_task(log, steps), np.array(expected).T)
-
-
 def test_moments_are_equal_in_epochs_of_unequal_length():
     record = made(tasks=2, per_task=1)
     record.epochs["steps"], record.epochs["first_step"] = [4, 8], [0, 4]
@@ -312,7 +289,7 @@ def test_timeline_draws_the_oldest_tasks_with_pools_apart():
     assert len(figure.axes) == 2
     for ax in figure.axes:
         above, below = ax.images
-        expected = figures.oldest_task(log, moments(record))
+        expected = log.oldest(moments(record))
         np.testing.assert_array_equal(np.vstack([above.get_array(), below.get_array()]), expected)
         assert above.get_extent()[2] < below.get_extent()[3]  # a gap between the pools
         assert [to_hex(above.cmap(above.norm(task))) for task in (-1, 0, 1, 2)] == ["#ffffff", *style.task_colours(3)]
@@ -324,7 +301,7 @@ def test_timeline_draws_the_oldest_tasks_with_pools_apart():
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["Task 0", "Task 1", "Task 2", "empty"]
     counts = oldest_counts(record)
-    last = figures.oldest_task(log, [119])[:, 0]
+    last = log.oldest([119])[:, 0]
     assert counts.tolist() == [(last == task).sum() for task in range(3)]
     assert f"task 0 in {counts[0]}, task 1 in {counts[1]}" in figures.alt_of(figure)
 
@@ -343,7 +320,7 @@ def test_timeline_of_a_continuous_stream_and_without_a_run():
 def test_a_log_of_120_000_events_is_drawn(tmp_path):
     log = made_log(120_000, Geometry(2, 50, 3), 5)
     record = made(tasks=5, per_task=20, steps=1200, events=log)
-    content = figures.oldest_task(log, moments(record))
+    content = log.oldest(moments(record))
     assert content.shape == (100, 1200)
     some = moments(record)[::97]
     members = np.stack([log.tasks(int(step)) for step in some], axis=1)

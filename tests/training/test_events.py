@@ -37,19 +37,25 @@ def test_contents_at_every_step_are_those_of_a_replay(events):
     log = log_of(*events)
     assert len(log) == len(step)
     shape = (geometry.pools * geometry.clusters, geometry.size)
-    tasks, rows, number = (np.full(shape, EMPTY) for _ in range(3))
-    after = 0
+    tasks, rows, number, since = (np.full(shape, EMPTY) for _ in range(4))
+    after, oldest, numbers = 0, [], []
     last = int(step[-1]) if len(step) else 0
-    for now in range(-3, last + 4):
+    moments = range(-3, last + 4)
+    for now in moments:
         while after < len(step) and step[after] <= now:
             where = cluster[after], slot[after]
             assert log.task_out[after] == tasks[where]
-            tasks[where], rows[where], number[where] = task[after], row[after], after
+            tasks[where], rows[where], number[where], since[where] = task[after], row[after], after, step[after]
             after += 1
         assert np.array_equal(log.tasks(now), tasks)
         assert np.array_equal(log.rows(now), rows)
+        assert all(map(np.array_equal, log.members(now), (tasks, rows, since)))
         assert np.array_equal(log.last_arrivals(now), number.ravel())
+        numbers.append(number.ravel().copy())
+        oldest.append([min((task for task in cluster if task != EMPTY), default=EMPTY) for cluster in tasks.tolist()])
     assert after == len(step)
+    assert np.array_equal(log.last_arrivals(moments), numbers)  # many steps at once
+    assert np.array_equal(log.oldest(moments), np.transpose(oldest))
     assert np.array_equal(log.rows(10**9), rows)  # far beyond the last event
     # The columns are enough to build it again.
     again = EventLog(geometry, **log.columns())
@@ -63,6 +69,7 @@ def test_an_empty_log_is_an_empty_memory():
         assert log.tasks(step).tolist() == [[-1] * 3] * 4
         assert log.rows(step).tolist() == [[-1] * 3] * 4
         assert log.last_arrivals(step).tolist() == [-1] * 12
+    assert log.oldest([-1, 7]).tolist() == [[-1, -1]] * 4
     assert EventRecorder(Geometry(1, 1, 1), 2).logs()[1].tasks(3).tolist() == [[-1]]
 
 

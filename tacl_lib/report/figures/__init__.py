@@ -7,14 +7,13 @@ from tacl_lib.report.figures.picture import Picture, alt_of, save
 from tacl_lib.report.figures.readings import readings_figure
 from tacl_lib.report.figures.results import result_figure
 from tacl_lib.report.figures.study import study_figure
-from tacl_lib.report.figures.timeline import oldest_task, timeline_figure
+from tacl_lib.report.figures.timeline import timeline_figure
 
 __all__ = [
     "Picture",
     "alt_of",
     "clustering_diagram",
     "heat_map",
-    "oldest_task",
     "overview_figure",
     "readings_figure",
     "result_figure",

@@ -1,6 +1,6 @@
 """What the clusters of a memory hold over time: one line per cluster, in the colour of its oldest task."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib import patheffects
@@ -13,31 +13,10 @@ from tacl_lib.errors import TaclError
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import mixing_spans, not_run, task_changes
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
-from tacl_lib.training.events import EMPTY, EventLog
+from tacl_lib.training.events import EMPTY
 from tacl_lib.training.record import Record
 
 BINS = 1200  #: moments shown, more than a printed figure has dots
-
-
-def oldest_task(log: EventLog, steps: Sequence[int] | np.ndarray) -> np.ndarray:
-    """The smallest true task among a cluster's members after each step, -1 where empty: ``[clusters, steps]``."""
-    clusters = log.geometry.pools * log.geometry.clusters
-    number = np.arange(clusters)[:, None]
-    # One sorted key per event, cluster first: a search finds the last arrival up to a step, for all at once.
-    span = int(log.step.max(initial=0)) + 2
-    limit = number * span + np.clip(np.asarray(steps, np.int64), -1, span - 2)
-    none = np.iinfo(np.int16).max
-    oldest = np.full(limit.shape, none, np.int16)
-    for slot in range(log.geometry.size):
-        events = np.flatnonzero(log.slot == slot)
-        if not len(events):
-            continue
-        events = events[np.argsort(log.cluster[events], kind="stable")]
-        cluster = log.cluster[events].astype(np.int64)
-        found = np.searchsorted(cluster * span + log.step[events], limit, side="right") - 1
-        there = (found >= 0) & (cluster[found] == number)  # else it is an arrival at the cluster before
-        np.minimum(oldest, np.where(there, log.task_in[events][found], none), out=oldest)
-    return np.where(oldest == none, EMPTY, oldest)
 
 
 def moments(record: Record, bins: int = BINS) -> np.ndarray:
@@ -59,7 +38,7 @@ def draw_timeline(ax: Axes, record: Record, tasks: int | None = None, bins: int 
         raise TaclError("this run kept no event log, as its method has no clusters; take one of TA-A-GEM or TA-OGD.")
     tasks = tasks or record.accuracy.shape[1]
     pools, of_pool, _ = log.geometry
-    content = oldest_task(log, moments(record, bins))
+    content = log.oldest(moments(record, bins))
     epochs, gap = len(record.epochs), max(pools * of_pool / 50, 0.5)
     ax.set_facecolor(style.GROUND)
     for pool in range(pools):
@@ -154,7 +133,7 @@ def task_key(tasks: int, mixed: bool = False) -> list[Artist]:
 
 def oldest_counts(record: Record) -> np.ndarray:
     """Of how many clusters each task is the oldest when training ends: int64 ``[T]``."""
-    content = oldest_task(record.events, [np.iinfo(np.int32).max])[:, 0]
+    content = record.events.oldest([np.iinfo(np.int32).max])[:, 0]
     return np.bincount(content[content >= 0], minlength=record.accuracy.shape[1])
 
 

@@ -9,7 +9,6 @@ from sklearn.decomposition import PCA
 
 from tacl_lib.core.tasks import Tasks
 from tacl_lib.errors import TaclError
-from tacl_lib.report.figures.timeline import oldest_task
 from tacl_lib.teaching.widgets import words
 from tacl_lib.training.events import EMPTY, EventLog
 
@@ -85,13 +84,7 @@ class MemoryHistory:
 
     def state(self, step: int) -> MemoryState:
         """The memory after a step, and the newcomer that came last."""
-        last = self.log.last_arrivals(step)
-        held = last >= 0
-        columns = []
-        for values in (self.log.task_in, self.log.row, self.log.step):
-            content = np.full(len(last), EMPTY, np.int64)
-            content[held] = values[last[held]]
-            columns.append(content.reshape(-1, self.geometry.size))
+        columns = self.log.members(step)
         counts = np.bincount(columns[0][columns[0] >= 0], minlength=self.task_count)
         return MemoryState(step, *columns, counts, self._arrival(step))
 
@@ -174,7 +167,7 @@ class MemoryHistory:
     @cached_property
     def oldest(self) -> np.ndarray:
         """The oldest task in each cluster at each moment, -1 where empty: int16 ``[C, M]``."""
-        return oldest_task(self.log, self.moments)
+        return self.log.oldest(self.moments)
 
     @cached_property
     def shares(self) -> np.ndarray:
