@@ -1,4 +1,4 @@
-"""A-GEM, the paper's Algorithm 1: take from each step what would harm the samples in the memory."""
+"""A-GEM, the paper's Algorithm 1: remove from each step what would harm the samples in memory."""
 
 import random
 
@@ -8,8 +8,8 @@ from torch import Tensor
 from tacl_lib.plain.network import Network, loss_gradient
 
 LR = 1e-3  # η
-SAMPLES_PER_TASK = 60  # join M when a task ends
-REFERENCE_BATCH = 256  # samples of M that a step is held against
+SAMPLES_PER_TASK = 60  # added to M when a task ends
+REFERENCE_BATCH = 256  # samples of M that each step is checked against
 
 
 def project(g: Tensor, g_ref: Tensor) -> Tensor:
@@ -41,10 +41,10 @@ class Agem:
         agem_step(self.network, x, y, self.draw(), self.lr)
 
     def draw(self):
-        """M̃, a random part of M."""
+        """M̃, a random subset of M."""
         return self.random.sample(self.M, min(self.reference_batch, len(self.M)))
 
     def end_task(self, x, y):
-        """The task is over: some of its samples join M."""
+        """A task has ended: some of its samples join M."""
         kept = self.random.sample(range(len(y)), min(self.samples_per_task, len(y)))
         self.M += [(x[row], y[row]) for row in kept]

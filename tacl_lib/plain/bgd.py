@@ -1,8 +1,8 @@
-"""Bayesian gradient descent (Zeno et al. 2018, Algorithm 1): sure weights move little, and no memory is needed.
+"""Bayesian gradient descent (Zeno et al. 2018, Algorithm 1): certain weights move little, and no memory is needed.
 
-Every weight is a bell curve with mean μ and deviation σ. Zeno et al. derive the rule for the log-likelihood of the
-whole batch, so that losses are summed over it; this paper's equation 1 takes their mean. That is not only another η,
-as the rule of σ has none.
+Every weight is normally distributed with mean μ and deviation σ. Zeno et al. derive the update for the log-likelihood
+of the whole batch, so losses are summed; this paper's equation 1 takes their mean. The difference is more than another
+η, because the update of σ has no η.
 """
 
 import torch
@@ -10,8 +10,8 @@ import torch
 from tacl_lib.plain.network import loss_gradient
 
 ETA = 1.0  # η
-STD_INIT = 0.02  # σ at the start
-PASSES = 10  # draws for each expectation
+STD_INIT = 0.02  # initial σ
+PASSES = 10  # draws per expectation
 
 
 def bgd_step(network, mu, sigma, x, y, noises, eta=ETA, batch_loss="sum"):

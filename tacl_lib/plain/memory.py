@@ -1,12 +1,12 @@
-"""Algorithm 3, the cluster memory, and what it is compared with. No random number is drawn here: choices are handed in.
+"""Algorithm 3, the cluster memory, and the memories it is compared with. Random choices are passed in.
 
-Each stored z carries a tag, which says whose it is: a sample, a step, anything. No memory ever looks at it.
+Each stored z carries a tag that identifies it: a sample, a step, anything. The memory itself never uses it.
 """
 
 import torch
 from torch import Tensor
 
-Q, P = 10, 3  # clusters, and members of a cluster
+Q, P = 10, 3  # clusters, and members per cluster
 
 
 def nearest(z: Tensor, means: list[Tensor]) -> int:
@@ -41,7 +41,7 @@ class ClusterMemory:
         return add(self, torch.as_tensor(z, dtype=torch.float64), tag)
 
     def contents(self):
-        """The tags of each cluster, oldest first."""
+        """The tags in each cluster, oldest first."""
         return [[tag for tag, _ in cluster] for cluster in self.clusters]
 
     def tags(self):
@@ -54,9 +54,9 @@ class ClusterMemory:
 
 
 class RandomClusterMemory(ClusterMemory):
-    """The control, "TA-A-GEM random": Algorithm 3 with line 10 (argmin) replaced by the cluster handed in.
+    """The control, "TA-A-GEM random": Algorithm 3 with line 10 (argmin) replaced by a given cluster.
 
-    The first Q samples still open the clusters; for these the handed-in index is ignored.
+    The first Q samples still open the clusters; for these, the given cluster is ignored.
     """
 
     def add(self, z, tag=None, cluster=None):
@@ -72,17 +72,17 @@ class RandomClusterMemory(ClusterMemory):
 
 
 class PooledClusterMemory:
-    """Section 3.1, "a different pool for each class": an Algorithm 3 of its own for each label, with Q clusters."""
+    """Section 3.1, "a different pool for each class": a separate Algorithm 3 with Q clusters for each label."""
 
     def __init__(self, pools, Q=Q, P=P, kind=ClusterMemory):
         self.pools = [kind(Q, P) for _ in range(pools)]
 
     def add(self, z, label, tag=None, **chosen):
-        """Returns the pool, the cluster in it, and the tag of who left or None."""
+        """Returns the pool, its cluster, and the tag of the member that left, or None."""
         return (int(label), *self.pools[int(label)].add(z, tag, **chosen))
 
     def contents(self):
-        """Per pool, per cluster the tags, oldest first."""
+        """The tags by pool and cluster, oldest first."""
         return [pool.contents() for pool in self.pools]
 
     def tags(self):
@@ -90,8 +90,8 @@ class PooledClusterMemory:
 
 
 class Reservoir:
-    """Algorithm R: item n (counted from 0) takes slot n while n < capacity; afterwards it takes slot j if
-    j < capacity and is dropped otherwise, where j is a uniform integer in [0, n], handed in."""
+    """Algorithm R: item n (counted from 0) takes slot n while n < capacity; then it takes slot j if j < capacity and is
+    dropped otherwise. The argument j is a uniform integer in [0, n]."""
 
     def __init__(self, capacity):
         self.capacity = capacity
@@ -99,7 +99,7 @@ class Reservoir:
         self.seen = 0
 
     def add(self, tag, j=None):
-        """Returns the slot taken or None. j is ignored while the reservoir fills."""
+        """Returns the slot taken, or None. While the reservoir fills, j is ignored."""
         n = self.seen
         self.seen += 1
         if n < self.capacity:
@@ -112,7 +112,7 @@ class Reservoir:
         return None
 
     def contents(self):
-        """Tags slot by slot (not by age)."""
+        """The tags in the order of slots (not of age)."""
         return list(self.slots)
 
 
@@ -124,10 +124,10 @@ class Fifo:
         self.items = []
 
     def add(self, tag):
-        """Returns the tag that was removed or None."""
+        """Returns the tag that was removed, or None."""
         self.items.append(tag)
         return self.items.pop(0) if len(self.items) > self.capacity else None
 
     def contents(self):
-        """Tags, oldest first."""
+        """The tags, oldest first."""
         return list(self.items)

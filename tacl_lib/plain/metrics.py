@@ -1,4 +1,4 @@
-"""From the accuracy of every task after every epoch, A [epochs, tasks], to the paper's numbers."""
+"""The paper's numbers, from the accuracy on every task after every epoch, A [epochs, tasks]."""
 
 import numpy as np
 

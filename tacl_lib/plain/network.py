@@ -1,4 +1,4 @@
-"""The network f(x; w), a multilayer perceptron; all its weights and biases are one long vector w."""
+"""The network f(x; w), a multilayer perceptron. All its weights and biases form one vector w."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ SIZES = (784, 200, 200, 10)  # inputs, hidden units, outputs: the paper's networ
 
 
 class Network:
-    """Linear, ReLU, …, Linear. A step of training replaces `w`."""
+    """Linear, ReLU, …, Linear. A training step replaces `w`."""
 
     def __init__(self, sizes=SIZES, seed=0, dtype=torch.float64):
         self.shapes = list(pairwise(sizes))
@@ -19,13 +19,13 @@ class Network:
         self.w = torch.cat([part.flatten() for part in weights + biases]).to(dtype)
 
     def layers(self, w):
-        """Cut w [p] into the weights W [in, out] and the biases b [out] of every layer."""
+        """Split w [p] into the weights W [in, out] and biases b [out] of each layer."""
         pieces = w.split([n_in * n_out for n_in, n_out in self.shapes] + [n_out for _, n_out in self.shapes])
         biases = pieces[len(self.shapes) :]
         return [(piece.view(shape), b) for piece, shape, b in zip(pieces, self.shapes, biases, strict=False)]
 
     def f(self, x, w=None):
-        """The logits f(x; w): x [n, d] gives [n, c]. Without w: at the network's own."""
+        """The logits f(x; w): x [n, d] gives [n, c]. w: None for the network's own."""
         *hidden, (weight, bias) = self.layers(self.w if w is None else w)
         x = torch.as_tensor(x, dtype=self.w.dtype)
         for hidden_weight, hidden_bias in hidden:
@@ -34,7 +34,7 @@ class Network:
 
 
 def _uniform(shape, n_in, random):
-    """PyTorch's own way to start a layer: between ±1/√n_in."""
+    """PyTorch's default initialisation: uniform in ±1/√n_in."""
     return (2 * torch.rand(shape, generator=random, dtype=torch.float64) - 1) / n_in**0.5
 
 
@@ -45,7 +45,7 @@ def loss(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def gradient(of, w):
-    """The gradient of the number of(w) with respect to w: [p]."""
+    """The gradient of the scalar of(w) with respect to w: [p]."""
     w = w.detach().clone().requires_grad_()
     return torch.autograd.grad(of(w), w)[0]
 
@@ -61,10 +61,10 @@ def model_gradient(network: Network, x: Tensor, j: int) -> Tensor:
 
 
 def stable_loss(logits, y):
-    """`loss`, with large logits too: exp(1000) is infinite, so PyTorch takes the largest logit away first."""
+    """`loss`, also for large logits: exp(1000) overflows, so PyTorch subtracts the largest logit first."""
     return torch.nn.functional.cross_entropy(logits, torch.as_tensor(y))
 
 
 def accuracy(network, x, y):
-    """The share of right answers."""
+    """The fraction of correct answers."""
     return float((network.f(x).argmax(dim=1) == y).double().mean())

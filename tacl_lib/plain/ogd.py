@@ -1,4 +1,4 @@
-"""OGD, the paper's Algorithm 2: step only where old answers do not change, to first order."""
+"""OGD, the paper's Algorithm 2: step only in directions that do not change old answers, to first order."""
 
 import random
 
@@ -8,8 +8,8 @@ from torch import Tensor
 from tacl_lib.plain.network import loss_gradient, model_gradient
 
 LR = 1e-3  # η
-SAMPLES_PER_TASK = 60  # gradients that join S when a task ends
-CUTOFF = 1e-10  # a gradient of which less than this share is new adds nothing to S
+SAMPLES_PER_TASK = 60  # gradients added to S when a task ends
+CUTOFF = 1e-10  # a gradient is not added to S if less than this fraction of it is new
 
 
 def project_out(g: Tensor, S: list[Tensor]) -> Tensor:
@@ -32,13 +32,13 @@ def add_to_basis(S: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
 
 def project_off_span(g: Tensor, vectors: list[Tensor]) -> Tensor:
     """`project_out` for vectors that overlap: ĝ = g - U α, where U α is the point of their span nearest to g."""
-    U = torch.stack(list(vectors), dim=1)  # [p, n], a column for each
-    alpha = torch.linalg.lstsq(U, g[:, None], driver="gelsd").solution[:, 0]  # even where one repeats others
+    U = torch.stack(list(vectors), dim=1)  # [p, n], one column each
+    alpha = torch.linalg.lstsq(U, g[:, None], driver="gelsd").solution[:, 0]  # gelsd: vectors may be linearly dependent
     return g - U @ alpha
 
 
 def ogd_step(network, x, y, S, lr=LR):
-    """One step that moves along no vector of S; while S is empty it is SGD's."""
+    """One step orthogonal to every vector of S; an SGD step while S is empty."""
     network.w = network.w - lr * project_out(loss_gradient(network, x, y), S)
 
 
@@ -52,6 +52,6 @@ class Ogd:
         ogd_step(self.network, x, y, self.S, self.lr)
 
     def end_task(self, x, y):
-        """The task is over: the model gradients of some of its samples join S."""
+        """A task has ended: the model gradients of some of its samples join S."""
         kept = self.random.sample(range(len(y)), min(self.samples_per_task, len(y)))
         self.S = add_to_basis(self.S, [model_gradient(self.network, x[row], y[row]) for row in kept])

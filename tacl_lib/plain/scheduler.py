@@ -4,9 +4,8 @@ import math
 
 
 class LearningRateScheduler:
-    """Note what the box does NOT do: the reset leaves N_Stagnant alone. A spike step is also a stagnant step,
-    so where N_Stagnant was 0 before the spikes, both ifs fire on the same step and the learning rate that
-    comes back is LR init * Factor, not LR init."""
+    """Note that the reset does not touch N_Stagnant. A spike is also a stagnant step, so if N_Stagnant was 0 before the
+    spikes, both ifs fire in the same step and the rate returned is LR init * Factor, not LR init."""
 
     def __init__(self, factor=0.9999, min_lr=1e-5, lr_init=1e-3, patience=5, threshold=1e-4, reset_threshold=1.0):
         self.factor = factor

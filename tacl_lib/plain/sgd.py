@@ -1,4 +1,4 @@
-"""Stochastic gradient descent: walk downhill, and never look back."""
+"""Stochastic gradient descent: go downhill and never look back."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""SGD with the learning-rate scheduler: the paper's rival that guesses changes of task from the loss."""
+"""SGD with the learning-rate scheduler: the paper's baseline that infers task changes from the loss."""
 
 from tacl_lib.plain.network import stable_loss
 from tacl_lib.plain.scheduler import LearningRateScheduler
@@ -13,4 +13,4 @@ class SgdLrAdapt:
     def step(self, x, y):
         loss = stable_loss(self.network.f(x), y)
         sgd_step(self.network, x, y, self.lr)
-        self.lr = self.scheduler.step(loss, self.lr)  # the next step is the first to feel it
+        self.lr = self.scheduler.step(loss, self.lr)  # takes effect in the next step

@@ -1,4 +1,4 @@
-"""TA-A-GEM, section 3.1: A-GEM's step, with a memory kept by Algorithm 3. Nobody tells it about tasks."""
+"""TA-A-GEM, section 3.1: A-GEM's step on the memory of Algorithm 3. It is never told about tasks."""
 
 import random
 
@@ -8,7 +8,7 @@ from tacl_lib.plain.agem import LR, REFERENCE_BATCH, agem_step
 from tacl_lib.plain.memory import PooledClusterMemory
 from tacl_lib.plain.network import Network
 
-Q, P = 10, 3  # clusters for each class, and members of a cluster
+Q, P = 10, 3  # clusters per class, and members per cluster
 
 
 def ta_agem_step(
@@ -29,6 +29,6 @@ class TaAgem:
         ta_agem_step(self.network, self.memory, x, y, self.draw(), self.random.randrange(len(y)), self.lr)
 
     def draw(self):
-        """M̃, a random part of all stored samples."""
+        """M̃, a random subset of all stored samples."""
         stored = self.memory.tags()
         return self.random.sample(stored, min(self.reference_batch, len(stored)))

@@ -1,4 +1,4 @@
-"""TA-OGD, section 3.1: OGD's step, away from the gradients that Algorithm 3 stores. Nobody tells it about tasks."""
+"""TA-OGD, section 3.1: OGD's step, orthogonal to what Algorithm 3 stores. It is never told about tasks."""
 
 import random
 
@@ -9,7 +9,7 @@ from tacl_lib.plain.network import Network, loss_gradient, model_gradient
 from tacl_lib.plain.ogd import project_off_span
 
 LR = 1e-3  # η
-Q, P = 99, 3  # clusters of gradients in a single pool, and members of a cluster
+Q, P = 99, 3  # clusters of gradients in a single pool, and members per cluster
 
 
 def ta_ogd_step(network: Network, memory: ClusterMemory, x: Tensor, y: Tensor, chosen: int, lr: float = LR) -> None:

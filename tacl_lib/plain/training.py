@@ -1,4 +1,4 @@
-"""Tasks in, accuracies out: one task after the other, never back."""
+"""Trains on one task after another, and measures accuracy on all of them."""
 
 from typing import NamedTuple
 
@@ -7,19 +7,19 @@ import torch
 
 from tacl_lib.plain.network import accuracy
 
-EPOCHS = 20  # for each task
+EPOCHS = 20  # per task
 BATCH_SIZE = 10
 
 
 class Task(NamedTuple):
-    x: torch.Tensor  # [n, d], to learn from
+    x: torch.Tensor  # [n, d], for training
     y: torch.Tensor  # [n]
-    test_x: torch.Tensor  # [m, d], to test with
+    test_x: torch.Tensor  # [m, d], for testing
     test_y: torch.Tensor  # [m]
 
 
 def train(learner, tasks, epochs=EPOCHS, batch_size=BATCH_SIZE, seed=0):
-    """Learn task after task. Returns A [epochs, tasks]: after each epoch the accuracy on every task."""
+    """Train on task after task. Returns A [epochs, tasks], the accuracy on every task after each epoch."""
     random, A = torch.Generator().manual_seed(seed), []
     for task in tasks:
         for _ in range(epochs):
@@ -32,5 +32,5 @@ def train(learner, tasks, epochs=EPOCHS, batch_size=BATCH_SIZE, seed=0):
 
 
 def seen(tasks, epochs=EPOCHS):
-    """[epochs, tasks]: whether a task has been trained on when an epoch ends."""
+    """[epochs, tasks]: whether a task has been trained on by the end of an epoch."""
     return np.tril(np.ones((len(tasks), len(tasks)), bool)).repeat(epochs, axis=0)
