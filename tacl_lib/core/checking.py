@@ -1,4 +1,4 @@
-"""Is this a device, a count, a batch? One sentence where it is not, and before anything has changed."""
+"""Argument checks: each raises a one-sentence error before any state changes."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from tacl_lib.errors import TaclError
 
 
 def checked_device(wanted: torch.device | str) -> torch.device:
-    """A device that is there."""
+    """The device, if it is available."""
     try:
         device = torch.device(wanted)
         torch.empty(1, device=device)
@@ -20,22 +20,24 @@ def checked_device(wanted: torch.device | str) -> torch.device:
 
 
 def checked_seeds(seeds: Sequence[int], distinct: bool = True) -> tuple[int, ...]:
-    """Seeds of a stack: whole numbers from 0 on, distinct where each is a run of its own."""
+    """Random seeds of a stack: whole numbers from 0. distinct: each seed is a run of its own."""
     given = tuple(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)) else ()
-    whole = all(isinstance(seed, Integral) and not isinstance(seed, bool) and 0 <= seed < 2**31 for seed in given)
+    whole = all(is_whole(seed, 0) and seed < 2**31 for seed in given)
     if not given or not whole or (distinct and len(set(given)) < len(given)):
         raise TaclError(f"seeds must be distinct whole numbers from 0 on, at least one, as in (0, 1); got {seeds!r}.")
     return tuple(int(seed) for seed in given)
 
 
 def is_whole(value: object, least: float = 1) -> bool:
-    """Whether it is a whole number from ``least`` on."""
+    """Whether the value is a whole number, at least ``least``."""
     return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
 
 
-def check_whole(least: int = 1, **values: object) -> None:
-    """Settings that count something."""
+def check_whole(least: int = 1, *, or_none: bool = False, **values: object) -> None:
+    """Values must be whole numbers, at least ``least``. or_none: None is allowed too."""
     for name, value in values.items():
+        if or_none and value is None:
+            continue
         if not is_whole(value, -math.inf):
             raise TaclError(f"{name} must be a whole number, not {value!r}.")
         if value < least:
@@ -43,12 +45,26 @@ def check_whole(least: int = 1, **values: object) -> None:
 
 
 def is_finite(value: object) -> bool:
-    """Whether it is a number, and neither infinite nor NaN."""
+    """Whether the value is a number, neither infinite nor NaN."""
     return isinstance(value, Real) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
+def check_shape(name: str, value: object, shape: Sequence[int], whole: bool = False) -> None:
+    """The value must be a tensor of this shape. whole: of whole numbers (int64)."""
+    right = isinstance(value, torch.Tensor) and value.shape == tuple(shape)
+    if not right or (whole and value.dtype != torch.int64):
+        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+        raise TaclError(f"{name} must be {'an int64' if whole else 'a'} tensor {list(shape)}, not {found}.")
+
+
+def check_range(what: str, numbers: torch.Tensor, count: int) -> None:
+    """Numbers ``[R]`` must lie in 0 … count - 1. Checked only on a CPU: elsewhere this would wait for the device."""
+    if numbers.device.type == "cpu" and not all(0 <= number < count for number in numbers.tolist()):
+        raise TaclError(f"{what} 0 to {count - 1}, not {numbers.tolist()}.")
+
+
 def check_samples(x: object, runs: int, features: int, dtype: torch.dtype) -> None:
-    """Samples must be ``[R, n, features]`` of the weights' type."""
+    """Samples must be ``[R, n, features]``, of the same type as the weights."""
     if not isinstance(x, torch.Tensor):
         raise TaclError(f"samples must be a torch tensor, not {type(x).__name__}: give torch.as_tensor(x).float().")
     if x.dim() != 3 or x.shape[0] != runs or x.shape[2] != features:
@@ -58,9 +74,9 @@ def check_samples(x: object, runs: int, features: int, dtype: torch.dtype) -> No
 
 
 def check_batch(x: object, y: object, runs: int, features: int, classes: int, dtype: torch.dtype) -> None:
-    """A batch that can be learned from. Values are looked at on a CPU only: elsewhere that waits for the device.
+    """A training batch must be well formed. Values are read only on a CPU: elsewhere this would wait for the device.
 
-    That labels lie in range is checked where they are used, still before the weights change.
+    The range of labels is checked where they are used, still before the weights change.
     """
     check_samples(x, runs, features, dtype)
     if not isinstance(y, torch.Tensor):
@@ -71,6 +87,6 @@ def check_batch(x: object, y: object, runs: int, features: int, classes: int, dt
         raise TaclError("a batch needs at least one sample; this one is empty.")
     if y.dtype != torch.int64:
         raise TaclError(f"labels must be int64 in 0 to {classes - 1}; these are {y.dtype}: give y.long().")
-    # A sum is a tenth of the work of looking at each number; only where it is odd they are looked at.
+    # A sum costs a tenth of checking every number; look at them only if it is not finite.
     if x.device.type == "cpu" and not is_finite(x.sum().item()) and not bool(torch.isfinite(x).all()):
         raise TaclError("samples must be finite; these hold NaN or infinity.")

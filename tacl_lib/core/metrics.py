@@ -1,24 +1,24 @@
 """Accuracy, average accuracy and forgetting as the paper defines them.
 
-A_l is the accuracy of a task after epoch l, a row of ``Record.accuracy``; NaN means not tested.
+A_l is the accuracy on a task after epoch l, from ``Record.accuracy [epochs, tasks]``; NaN means not tested.
 """
 
 import numpy as np
 
 
 def average_accuracy(accuracy: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """After each epoch, the mean accuracy over the tasks trained on so far: ``[E, T]`` twice to ``[E]``."""
+    """After each epoch, the mean accuracy over the tasks trained on so far: two ``[E, T]`` to ``[E]``."""
     known = np.where(seen, accuracy, 0.0)
     return known.sum(axis=-1) / seen.sum(axis=-1)
 
 
 def first_task_accuracy(accuracy: np.ndarray) -> np.ndarray:
-    """After each epoch, the accuracy of the first task: ``[E, T]`` to ``[E]``."""
+    """After each epoch, the accuracy on the first task: ``[E, T]`` to ``[E]``."""
     return accuracy[..., 0]
 
 
 def forgetting(accuracy_of_task: np.ndarray) -> np.ndarray:
-    """F_l = max{A_i : i ≤ l} - A_l of one task: ``[..., E]`` to the same."""
+    """F_l = max{A_i : i ≤ l} - A_l of one task: ``[..., E]`` to ``[..., E]``."""
     return np.maximum.accumulate(accuracy_of_task, axis=-1) - accuracy_of_task
 
 

@@ -1,8 +1,7 @@
-"""Random numbers that depend on nothing but a run's seed and what they are for.
+"""Random numbers that depend only on a run's random seed and on what they are for.
 
-Every random choice of a run is drawn from a generator named by (seed, purpose, index). So a run gives the
-same numbers alone or in a stack, on a CPU or a GPU, and from any step onwards: resuming a run needs no
-generator state.
+Every random choice is drawn from a generator identified by (seed, purpose, index). So a run gives the same numbers
+alone or in a stack, on a CPU or a GPU, and can resume at any step without saved generator states.
 """
 
 import zlib
@@ -13,17 +12,17 @@ import torch
 
 
 def generator(seed: int, purpose: str, *index: int) -> np.random.Generator:
-    """The generator of one run for one purpose, e.g. ``generator(3, "shuffle", epoch)``."""
+    """The generator of a run for one purpose, e.g. ``generator(3, "shuffle", epoch)``."""
     # A spawn key, not a longer entropy list: SeedSequence pads entropy with zeros, so [s] and [s, 0] collide.
     key = (zlib.crc32(purpose.encode()), *index)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
 class Uniforms:
-    """Uniform numbers in [0, 1) for every step of R runs, made in blocks so that a step copies nothing.
+    """Uniform numbers in [0, 1) for every step of R runs, generated in blocks.
 
-    ``uniforms(step)`` is a ``[R, width]`` tensor on the device. On a GPU one copy per block replaces one
-    per step, so that no step waits for the host.
+    ``uniforms(step)`` is a ``[R, width]`` tensor on the device. A GPU gets one copy per block instead of one per step,
+    so no step waits for the host.
     """
 
     BLOCK = 256
@@ -44,5 +43,5 @@ class Uniforms:
 
 
 def stacked(seeds: Sequence[int], draw: Callable[[int], np.ndarray]) -> torch.Tensor:
-    """One array per run, drawn from the run's own seed, as one tensor ``[R, ...]``."""
+    """One array per run, drawn with its own random seed, stacked into a tensor ``[R, ...]``."""
     return torch.from_numpy(np.stack([draw(seed) for seed in seeds]))

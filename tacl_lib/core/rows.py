@@ -1,25 +1,25 @@
-"""Rows of stacked tables, one choice for each run.
+"""Row access in stacked tables, one index per run.
 
-``table[run, index]`` does the same. Here the runs are laid end to end first, so that a row number finds its row
-at once: torch's indexing by two tensors takes more than twice as long, and a step of TA-A-GEM has a dozen.
+Same as ``table[run, index]``, but on the flattened table: torch's indexing by two tensors takes more than twice as
+long, and a step of TA-A-GEM does it a dozen times.
 """
 
 import torch
 
 
 class Rows:
-    """Reads and writes row ``index[r]`` of run r in tables ``[R, rows, ...]``."""
+    """Read and write row ``index[r]`` of run r in tables ``[R, rows, ...]``."""
 
     def __init__(self, runs: int, device: torch.device | str = "cpu"):
         self._run = torch.arange(runs, device=device)
 
     def read(self, table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        """index ``[R]`` gives ``[R, ...]``, ``[R, m]`` gives ``[R, m, ...]``; a copy."""
+        """index ``[R]`` gives ``[R, ...]``, ``[R, m]`` gives ``[R, m, ...]``, as a copy."""
         chosen = table.flatten(0, 1).index_select(0, self._end_to_end(table, index).flatten())
         return chosen.view(*index.shape, *table.shape[2:])
 
     def write(self, table: torch.Tensor, index: torch.Tensor, rows: torch.Tensor) -> None:
-        """Put ``rows [R, ...]`` at ``index [R]`` of a contiguous table, or ``[R, m, ...]`` at ``[R, m]``."""
+        """Write ``rows [R, ...]`` at ``index [R]`` of a contiguous table, or ``[R, m, ...]`` at ``[R, m]``."""
         to = self._end_to_end(table, index).flatten()
         table.view(-1, *table.shape[2:]).index_copy_(0, to, rows.reshape(len(to), *table.shape[2:]))
 

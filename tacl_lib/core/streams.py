@@ -1,7 +1,7 @@
-"""Tasks in, batches out: the disjoint and the continuous stream of the paper.
+"""Turns tasks into batches: the paper's disjoint and continuous streams.
 
-A stream alone knows which task a sample comes from. It hands that to the record; a learner is given only
-``batch.x`` and ``batch.y``. Batches of R runs come stacked, ``[R, batch, features]``.
+Only the stream knows the task of a sample. It passes it to the record; a learner gets only ``batch.x`` and ``batch.y``.
+Batches of R runs are stacked, ``[R, batch, features]``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ COUNTED = ("mixed", "own")
 
 
 class Batch(NamedTuple):
-    """One training step's data for R runs."""
+    """The data of one training step, for R runs."""
 
     x: torch.Tensor  #: float32 ``[R, batch, features]``: for the learner
     y: torch.Tensor  #: int64 ``[R, batch]``: for the learner
@@ -32,34 +32,33 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch of a stream shows."""
+    """What a stream shows in one epoch."""
 
     number: int
     task: int  #: the task of its first sample
-    next_task: int | None  #: the task that is mixed in, if any
-    mixed_before: int  #: mixed batches of this pair that came before this epoch
+    next_task: int | None  #: the task mixed in, if any
+    mixed_before: int  #: mixed batches of this pair of tasks before this epoch
     mixed_total: int  #: mixed batches of this pair in all
     steps: int
-    first_step: int  #: steps of all epochs before
-    seen: tuple[int, ...]  #: tasks "trained thus far": tested when the epoch ends, and averaged over
-    ends_task: int | None  #: the task that is over after this epoch; only task-aware learners are told
+    first_step: int  #: number of steps before this epoch
+    seen: tuple[int, ...]  #: tasks "trained thus far", tested and averaged over when the epoch ends
+    ends_task: int | None  #: the task that ends with this epoch; only task-aware learners are told
 
 
 class Stream:
-    """An epoch-by-epoch plan, and the batches of any epoch from any step on.
+    """A plan of epochs, and the batches of any epoch, starting at any step.
 
-    tasks: where samples come from; its device is the device of the batches.
-    experiment: ``"disjoint"``: one task after the other, ``epochs`` each; a sample is shown once an epoch.
-        ``"continuous"``: for each pair of successive tasks, half of the ``epochs`` pure, then half in which
-        the next task is mixed in, a little more with every batch.
-    last_task: what the continuous stream does with the last task, which has no successor: ``"mixed"``
-        (nothing more: n tasks give n - 1 pairs), ``"pure"`` (half of the epochs pure at the end) or ``"whole"``
-        (all of them).
-    counted: from when on a task of the continuous stream is one of those seen: while it is ``"mixed"`` in, or
-        only in its ``"own"`` epochs.
+    tasks: where samples come from. Batches are on the same device.
+    experiment: ``"disjoint"``: one task after another, for ``epochs`` each; every sample is shown once per epoch.
+        ``"continuous"``: for each pair of successive tasks, half of the ``epochs`` are pure; in the other half the next
+        task is mixed in, a little more with every batch.
+    last_task: epochs of the continuous stream for the last task alone, which has no successor: ``"mixed"`` (none: n
+        tasks give n - 1 pairs), ``"pure"`` (half of ``epochs``) or ``"whole"`` (all of ``epochs``).
+    counted: when a task of the continuous stream first counts as seen: when it is ``"mixed"`` in, or only in its
+        ``"own"`` epochs.
     """
 
-    #: Batches gathered in one go: one large copy is cheaper than many small ones.
+    #: Batches gathered at a time: one large copy is cheaper than many small ones.
     CHUNK = 32
 
     def __init__(
@@ -73,7 +72,7 @@ class Stream:
         counted: str = "own",
     ):
         if not isinstance(tasks, Tasks):
-            raise TaclError(f"a stream is made of tasks, see make_tasks, not of {type(tasks).__name__}.")
+            raise TaclError(f"a stream needs tasks, as make_tasks returns them, not {type(tasks).__name__}.")
         if not isinstance(experiment, str) or experiment not in names.EXPERIMENTS:
             raise unknown_name("experiment", experiment, names.EXPERIMENTS)
         if last_task not in LAST_TASKS:
@@ -82,7 +81,7 @@ class Stream:
             raise unknown_name("counted", counted, COUNTED)
         check_whole(batch_size=batch_size, epochs=epochs)
         if experiment == "continuous" and (epochs < 2 or tasks.count < 2):
-            raise TaclError(f"a continuous stream needs 2 epochs and 2 tasks at least, not {epochs} and {tasks.count}.")
+            raise TaclError(f"a continuous stream needs at least 2 epochs and 2 tasks, not {epochs} and {tasks.count}.")
         self.tasks, self.experiment, self.batch_size = tasks, experiment, batch_size
         sizes = [tasks.train.size(task) for task in range(tasks.count)]
         self.epochs = plan(sizes, experiment, batch_size, epochs, last_task, counted)
@@ -90,16 +89,16 @@ class Stream:
 
         device = tasks.train.images.device
         shared = tasks.train.images.shape[0] == 1
-        # Run r's rows start at r · N in the flat view of all images, or at 0 where the runs share them.
+        # The rows of run r start at r · N in the flat view of all images, or at 0 if the runs share them.
         starts = torch.arange(len(tasks.seeds)) * (0 if shared else tasks.train.images.shape[1])
         self._starts = starts[:, None].to(device)
         self._images = tasks.train.images.flatten(0, 1)
         self._labels = tasks.train.labels.flatten()
-        # The task of a row follows from the bounds, which are the same in every run.
+        # The bounds of tasks are the same in every run.
         self._task_of_row = torch.arange(tasks.count).repeat_interleave(torch.tensor(sizes)).to(device)
 
     def rows(self, epoch: Epoch) -> torch.Tensor:
-        """The rows of ``tasks.train`` that an epoch shows, in order: int64 ``[R, n]`` on the CPU."""
+        """The rows of ``tasks.train`` in the order an epoch shows them: int64 ``[R, n]`` on the CPU."""
         return stacked(self.tasks.seeds, lambda seed: self._rows_of_run(epoch, seed))
 
     def _rows_of_run(self, epoch: Epoch, seed: int) -> np.ndarray:
@@ -112,7 +111,7 @@ class Stream:
         return _mix(order, other, epoch, self.batch_size, rng)
 
     def batches(self, epoch: Epoch, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch, from its step ``start`` on."""
+        """The batches of an epoch, starting at its step ``start``."""
         size, device = self.batch_size, self._images.device
         rows = self.rows(epoch).to(device)
         for begin in range(start * size, rows.shape[1], self.CHUNK * size):
@@ -128,7 +127,7 @@ class Stream:
 def plan(
     sizes: Sequence[int], experiment: str, batch_size: int, epochs: int, last_task: str, counted: str
 ) -> list[Epoch]:
-    """The epochs of a stream over tasks of these sizes. The other arguments: see `Stream`."""
+    """The epochs of a stream over tasks of these sizes. For the other arguments see `Stream`."""
     disjoint, last = experiment == "disjoint", len(sizes) - 1
     parts = [(task, None, epochs) for task in range(len(sizes))]  # task, next task, epochs
     if not disjoint:
@@ -151,18 +150,18 @@ def plan(
 
 
 def _mix(current: np.ndarray, following: np.ndarray, epoch: Epoch, size: int, rng) -> np.ndarray:
-    """The paper's mixed epoch: of each batch the first ⌊q·z⌋ samples of A and the last ⌈(1-q)·z⌉ of B.
+    """The paper's mixed epoch: each batch has the first ⌊q·z⌋ samples of A's batch and the last ⌈(1-q)·z⌉ of B's.
 
     ``z`` is the batch size; ``q`` falls linearly from 1 at the pair's first mixed batch to 0 at its last.
-    Because the two parts are complementary, position j of a batch is A's where j < ⌊q·z⌋, else B's.
+    The two parts are complementary: position j of a batch is A's if j < ⌊q·z⌋, else B's.
     """
     count = min(len(current), len(following))
     position = np.arange(count)
     batch = position // size
     z = np.minimum(size, count - batch * size)  # the last batch of an epoch may be smaller
     last = max(epoch.mixed_total - 1, 1)
-    # Whole numbers: with floating point, ⌊0.3 · 10⌋ may be 2.
+    # Integers: in floating point, ⌊0.3 · 10⌋ may be 2.
     from_current = (last - epoch.mixed_before - batch) * z // last
     mixed = np.where(position - batch * size < from_current, current[:count], following[:count])
-    # Shuffle within each batch: sort by batch first, by a random key second.
+    # Shuffle within each batch: sort by batch, then by a random key.
     return mixed[np.lexsort((rng.random(count), batch))]

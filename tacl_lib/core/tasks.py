@@ -1,7 +1,7 @@
-"""One dataset in, a sequence of disjoint tasks out: by permutation, rotation or class split.
+"""Splits one dataset into a sequence of tasks: by permutation, rotation or class.
 
-The paper's appendix, "Task generation details". Images stay ``uint8`` and are laid out task after task, so
-that a task is a slice and a stream can gather its batches from one resident tensor.
+See the paper's appendix, "Task generation details". Images stay ``uint8`` and are laid out task after task, so a task
+is a slice, and a stream gathers its batches from a single tensor.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,29 +18,29 @@ from tacl_lib.data.dataset import checked
 from tacl_lib.data.rotation import INTERPOLATIONS, rotate
 from tacl_lib.errors import TaclError, unknown_name
 
-BY_MEAN_AND_DEVIATION = ("mnist", "cifar10", "svhn")  #: datasets that are usually scaled so
+BY_MEAN_AND_DEVIATION = ("mnist", "cifar10", "svhn")  #: usually scaled to zero mean and unit deviation
 SCALINGS = ("customary", "unit", "standard", "symmetric")
 FILLS = ("zero", "black")
 VALIDATIONS = ("parts", "whole")
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Training or test data of all tasks, for S runs (S = 1 where all runs share the same images)."""
+class TaskData:
+    """Training or test data of all tasks, for S runs (S = 1 if all runs share the same images)."""
 
     images: torch.Tensor  #: uint8 ``[S, N, features]``
     labels: torch.Tensor  #: int64 ``[S, N]``
-    origin: torch.Tensor  #: int64 ``[S, N]``, the row of each sample in the dataset
-    bounds: tuple[int, ...]  #: task k is rows ``bounds[k]`` to ``bounds[k + 1]``
+    origin: torch.Tensor  #: int64 ``[S, N]``, row of each sample in the dataset
+    bounds: tuple[int, ...]  #: task k has the rows ``bounds[k]`` to ``bounds[k + 1] - 1``
 
     def size(self, task: int) -> int:
-        """How many samples a task has (the same in every run)."""
+        """Number of samples of a task (the same in every run)."""
         return self.bounds[task + 1] - self.bounds[task]
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Turns ``uint8`` features into what the network sees: ``(x - offset) / divisor``."""
+    """Scales ``uint8`` features for the network: ``(x - offset) / divisor``."""
 
     offset: torch.Tensor  #: float32 ``[features]``
     divisor: torch.Tensor  #: float32 ``[features]``
@@ -52,16 +52,16 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks of R runs on one dataset: a run's own random split, permutation and order per seed."""
+    """The tasks of R runs on one dataset. Each random seed has its own split, permutations and order."""
 
     dataset: str
     split: str
     seeds: tuple[int, ...]
-    names: tuple[str, ...]  #: one per task, e.g. ``"40°"``
-    classes: int  #: number of outputs of the network
+    names: tuple[str, ...]  #: of the tasks, e.g. ``"40°"``
+    classes: int  #: number of network outputs
     image_shape: tuple[int, int, int]
-    train: Samples
-    test: Samples
+    train: TaskData
+    test: TaskData
     scaling: Scaling
 
     @property
@@ -72,16 +72,16 @@ class Tasks:
     def features(self) -> int:
         return self.train.images.shape[-1]
 
-    def inputs(self, samples: Samples, task: int) -> torch.Tensor:
+    def inputs(self, samples: TaskData, task: int) -> torch.Tensor:
         """All scaled images of a task, float32 ``[S, n, features]``."""
         return self.scaling(samples.images[:, samples.bounds[task] : samples.bounds[task + 1]])
 
-    def targets(self, samples: Samples, task: int) -> torch.Tensor:
+    def targets(self, samples: TaskData, task: int) -> torch.Tensor:
         """All labels of a task, int64 ``[S, n]``."""
         return samples.labels[:, samples.bounds[task] : samples.bounds[task + 1]]
 
     def to(self, device: torch.device | str) -> "Tasks":
-        """The same tasks with every tensor on a device."""
+        """The same tasks, with every tensor on the device."""
         device = checked_device(device)
 
         def moved(holder):
@@ -105,27 +105,25 @@ def make_tasks(
     train_limit: int | None = None,
     test_limit: int | None = None,
 ) -> Tasks:
-    """Build the tasks of one run per seed.
+    """Make the tasks of one run per random seed.
 
-    split: ``"permutation"`` (each task shuffles the pixels in its own way), ``"rotation"`` (task k is
-        turned by k · ``degrees_per_task``) or ``"class"`` (labels (0, 1), (2, 3) …; even → 0, odd → 1).
-    task_count: number of tasks for permutation and rotation.
+    split: ``"permutation"`` (each task shuffles the pixels in its own way), ``"rotation"`` (task k is rotated by
+        k · ``degrees_per_task``) or ``"class"`` (labels (0, 1), (2, 3), …; even → 0, odd → 1).
+    task_count: number of tasks, for permutation and rotation.
     scaling: ``"unit"`` to [0, 1], ``"symmetric"`` to [-1, 1], ``"standard"``: zero mean, unit deviation per channel,
         fitted on the training images; or ``"customary"``, see `customary_scaling`.
-    validation: ``"parts"`` splits the test set among the tasks as the training set; ``"whole"`` gives every
-        task the whole test set, transformed.
-    fill: what a rotation brings in at the corners: ``"black"``, or ``"zero"``: what is 0 after scaling (to the nearest
-        grey level), as if scaled images had been turned.
-    train_limit, test_limit: at most so many samples a task, for reduced profiles.
+    validation: ``"parts"`` divides the test set among the tasks, like the training set; ``"whole"`` gives every task
+        the whole test set, transformed.
+    fill: colour of the corners that a rotation uncovers: ``"black"``, or ``"zero"``, the grey level nearest to 0 after
+        scaling, as if scaled images had been rotated.
+    train_limit, test_limit: maximum number of samples per task, for reduced profiles.
     """
     choices = {"split": (split, names.SPLITS), "scaling": (scaling, SCALINGS), "validation": (validation, VALIDATIONS)}
     choices |= {"interpolation": (interpolation, INTERPOLATIONS), "fill": (fill, FILLS)}
     for kind, (name, valid) in choices.items():
         if not isinstance(name, str) or name not in valid:
             raise unknown_name(kind, name, valid)
-    for name, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
-        if limit is not None:
-            check_whole(**{name: limit})
+    check_whole(or_none=True, train_limit=train_limit, test_limit=test_limit)
     if not isinstance(dataset, Dataset):
         raise TaclError(f"make_tasks takes a Dataset, such as load('digits'), not {type(dataset).__name__}.")
     dataset = checked(dataset, dataset.name, classes=None)
@@ -136,9 +134,9 @@ def make_tasks(
     cut = _Cut(dataset.name, split, seeds, task_names(split, labels, task_count, degrees_per_task))
 
     def shown(images: np.ndarray, task: int, seed: int) -> np.ndarray:
-        """The images ``[n, H, W, C]`` of a task as run ``seed`` shows them."""
+        """Images ``[n, H, W, C]``, transformed for a task of run ``seed``."""
         if split == "permutation":
-            # Whole pixels move: the channels of a colour stay together.
+            # Whole pixels move; their colour channels stay together.
             flat = images.reshape(len(images), -1, images.shape[3])
             return flat[:, permutation_of(seed, task, flat.shape[1])]
         return rotate(images, task * degrees_per_task, interpolation, corners) if split == "rotation" else images
@@ -158,7 +156,7 @@ def make_tasks(
 
 @dataclass(frozen=True)
 class _Cut:
-    """How each run cuts a dataset into tasks."""
+    """How each run divides a dataset into tasks."""
 
     dataset: str
     split: str
@@ -167,9 +165,9 @@ class _Cut:
 
     def samples(
         self, part: str, images: np.ndarray, labels: np.ndarray, shown: Callable, disjoint: bool, limit: int | None
-    ) -> Samples:
-        """Training or test data of all tasks. disjoint: the tasks share out the images; else each has all of them."""
-        # Without a limit every run has the same class tasks (only their order differs): keep one copy.
+    ) -> TaskData:
+        """Training or test data of all tasks. disjoint: each image belongs to one task; else every task has all."""
+        # Without a limit, all runs have the same images in a class split (in another order): keep one copy.
         runs = self.seeds[:1] if self.split == "class" and limit is None else self.seeds
         pixels, origins = [], []
         for seed in runs:
@@ -178,7 +176,7 @@ class _Cut:
             origins.append(np.concatenate(rows))
         origin = np.stack(origins)
         own = labels[origin].astype(np.int64)
-        return Samples(
+        return TaskData(
             torch.from_numpy(np.stack(pixels)),
             torch.from_numpy(own % 2 if self.split == "class" else own),
             torch.from_numpy(origin),
@@ -186,7 +184,7 @@ class _Cut:
         )
 
     def _rows(self, part: str, labels: np.ndarray, seed: int, disjoint: bool, limit: int | None) -> list[np.ndarray]:
-        """The rows of the dataset that belong to each task of a run."""
+        """The dataset rows of each task of a run."""
         count = len(self.names)
         if self.split == "class":
             rows = [np.flatnonzero(labels // 2 == task) for task in range(count)]
@@ -204,21 +202,23 @@ class _Cut:
 
 
 def _labels_of(dataset: Dataset, split: str) -> int:
-    """How many classes a dataset has."""
+    """The number of classes of a dataset."""
     labels = int(max(dataset.train_labels.max(), dataset.test_labels.max())) + 1
     absent = sorted(set(range(labels)) - set(np.unique(dataset.train_labels).tolist()))
-    if absent and split != "class":  # there a task without images is named
+    if absent and split != "class":  # for a class split, the error names the task without images
         few = ", ".join(map(str, absent[:5])) + ", …" * (len(absent) > 5)
-        raise TaclError(f"{dataset.name} has no training images of the labels {few}; number its classes from 0 on.")
+        raise TaclError(f"{dataset.name} has no training images with the labels {few}; number its classes from 0.")
     if labels < 2:
-        raise TaclError(f"{dataset.name} has one class only, so that there is nothing to learn; two are needed.")
+        raise TaclError(f"{dataset.name} has only one class, so there is nothing to learn; it needs at least two.")
     if split == "class" and labels % 2:
-        raise TaclError(f"class split pairs the labels, but {dataset.name} has {labels} of them; drop or add one.")
+        raise TaclError(
+            f"class split pairs the labels, but {dataset.name} has an odd number of them, {labels}; drop or add one."
+        )
     return labels
 
 
 def task_names(split: str, labels: int, task_count: int, degrees: float) -> tuple[str, ...]:
-    """What each task is called."""
+    """The names of the tasks."""
     if split == "class":
         return tuple(f"{label} / {label + 1}" for label in range(0, labels, 2))
     check_whole(task_count=task_count)
@@ -228,12 +228,12 @@ def task_names(split: str, labels: int, task_count: int, degrees: float) -> tupl
 
 
 def customary_scaling(dataset: str) -> str:
-    """How PyTorch's examples scale a dataset: MNIST and colour images by mean and deviation, others to [-1, 1]."""
+    """The scaling in PyTorch's examples: MNIST and colour images by mean and deviation, others to [-1, 1]."""
     return "standard" if dataset in BY_MEAN_AND_DEVIATION else "symmetric"
 
 
 def permutation_of(seed: int, task: int, pixels: int) -> np.ndarray:
-    """The order in which task ``task`` of run ``seed`` shows its pixels: ``new = old[..., order]``."""
+    """The pixel order of a task in run ``seed``: ``new = old[..., order]``."""
     return generator(seed, "permutation", task).permutation(pixels)
 
 
@@ -245,7 +245,7 @@ def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:
     elif scaling == "symmetric":
         offset = divisor = np.full(channels, 127.5)
     else:
-        # From a histogram: exact sums of whole numbers, so the same bytes on every machine.
+        # From a histogram: sums of integers are exact, so every machine gets the same bytes.
         counts = np.stack([np.bincount(train_images[..., c].ravel(), minlength=256) for c in range(channels)])
         values = np.arange(256)
         offset = counts @ values / counts.sum(1)

@@ -180,21 +180,21 @@ class _Training:
             signals.stop()
 
     def _one_step(self, epoch: Epoch, batch) -> None:
-        said = self.learner.step(batch.x, batch.y)
-        loss = said.loss if isinstance(said, Step) else None
+        result = self.learner.step(batch.x, batch.y)
+        loss = result.loss if isinstance(result, Step) else None
         if not isinstance(loss, torch.Tensor) or loss.shape != self.projected.shape:
             raise TaclError(
                 f"step of {self.learner.name} must return a Step whose loss is a tensor with one number for each run, "
-                f"as in Step(losses.sum(1)), not {_shortened(said)}."
+                f"as in Step(losses.sum(1)), not {_shortened(result)}."
             )
         self.losses[:, self.step] = loss
-        if said.projected is not None:
-            self.projected += said.projected
-        if said.stored is not None:
+        if result.projected is not None:
+            self.projected += result.projected
+        if result.stored is not None:
             step = epoch.first_step + self.step
-            self.recorder.note(step, said.stored.placement, said.stored.chosen, batch.task, batch.row)
-        if said.rate is not None:
-            self.last_rate = said.rate
+            self.recorder.note(step, result.stored.placement, result.stored.chosen, batch.task, batch.row)
+        if result.rate is not None:
+            self.last_rate = result.rate
         self.step += 1
 
     def _note_divergence(self, epoch: Epoch, file: Checkpoint) -> None:

@@ -104,7 +104,7 @@ def test_all_that_the_issue_names_is_there_and_it_is_small(site):
     files = [path for path in SITE.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < MOST
     assert [path for path in files if "solutions" in path.parts or "marking" in path.parts] == []
-    assert "class tacl_lib.core.memory.alone.ClusterMemory" in _text(SITE / "reference/core.html")
+    assert "class tacl_lib.core.memory.cluster_memory.ClusterMemory" in _text(SITE / "reference/core.html")
 
 
 def _text(path: Path) -> str:

@@ -23,8 +23,8 @@ from tacl_lib.core.learners import (
     register_learner,
     settings_of,
 )
-from tacl_lib.core.memory import POLICIES, Arrivals
-from tacl_lib.core.memory.samples import draw
+from tacl_lib.core.memory import POLICIES, ArrivalSampler
+from tacl_lib.core.memory.samples import draw_reference
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine import mlp, sample_pool
 from tacl_lib.engine.gradients import dense
@@ -579,13 +579,13 @@ def test_the_reference_batch_is_a_fair_draw_without_replacement():
     uniform = torch.from_numpy(np.random.default_rng(0).random((4000, 2, 5), dtype=np.float32))
     counts = torch.zeros(5)
     for keys in uniform:
-        places, weight = draw(filled, 2, keys)
+        _, places, weight = draw_reference(None, filled, 2, keys)
         assert weight.tolist() == [[0.5, 0.5], [0.0, 0.0]]
         assert places[0, 0] != places[0, 1]
         counts[places[0]] += 1
     assert counts[2] == 0
     assert ((counts[filled[0]] - 2000).abs() < 4 * (4000 * 0.25) ** 0.5).all()
-    places, weight = draw(filled, None, uniform[0])
+    _, places, weight = draw_reference(None, filled, None, uniform[0])
     assert sorted(places[0][weight[0] > 0].tolist()) == [0, 1, 3, 4]
     assert weight[0].sum() == pytest.approx(1)
 
@@ -595,7 +595,7 @@ def test_the_reference_batch_is_a_fair_draw_without_replacement():
 
 @pytest.mark.parametrize(("rate", "every"), [(1.0, 1), (0.5, 2), (0.1, 10), (0.01, 100), (0.001, 1000)])
 def test_sampling_stores_exactly_every_nth_batch(rate, every):
-    sampling = Arrivals((0,), rate, pool_per_class=True)
+    sampling = ArrivalSampler((0,), rate, pool_per_class=True)
     due = [step for step in range(5000) if sampling.due(step)]
     assert len(due) == 5000 // every
     assert set(np.diff(due)) == {every}

@@ -63,8 +63,8 @@ def check_store(memory, places, z, pools):
             tag = of_run.at.get(divmod(place, geometry.size))
             assert bool(memory.filled[run, place]) == (tag is not None)
             if tag is not None:
-                assert store.samples.x[run, place].tolist() == z[tag, run].tolist()
-                assert store.samples.y[run, place] == pools[tag, run]
+                assert store.members.x[run, place].tolist() == z[tag, run].tolist()
+                assert store.members.y[run, place] == pools[tag, run]
         for cluster in range(geometry.pools * geometry.clusters):
             members = [z[tag, run] for (c, _), tag in of_run.at.items() if c == cluster]
             if members:

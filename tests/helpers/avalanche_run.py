@@ -90,7 +90,7 @@ def equal_over_100_steps(name, plugin, **settings):
     theirs, ours = weights(model), kit.vector(0)
     found = {"apart": (theirs - ours).abs().max().item(), "moved": (ours - begun).abs().max().item()}
     if hasattr(learner, "memory") and hasattr(learner.memory.store, "samples"):
-        mine, other = learner.memory.store.samples, own.learner.memory.store.samples
+        mine, other = learner.memory.members, own.learner.memory.members
         found["memory"] = torch.equal(mine.x, other.x) and torch.equal(mine.y, other.y)
         found["held"] = int(learner.memory.filled.sum())
     elif hasattr(learner, "stored"):

@@ -217,11 +217,17 @@ def test_a_module_refuses_the_same_batches(case):
 
 
 ANSWERS = {
-    "a cluster that is not there": (lambda a: Placement(a.pool + 99, a.pool * 0, None), "chose cluster", "0 to 5"),
-    "a slot that is not there": (lambda a: Placement(a.pool * 0, a.pool - 1, None), "chose slot", "0 to 1"),
+    "a cluster that is not there": (
+        lambda a: Placement(a.pool + 99, a.pool * 0, None),
+        "must choose a cluster from 0 to 5, not [",
+    ),
+    "a slot that is not there": (
+        lambda a: Placement(a.pool * 0, a.pool - 1, None),
+        "must choose a slot from 0 to 1, not [",
+    ),
     "fractions": (
         lambda a: Placement(a.pool * 0.5, a.pool * 0, None),
-        "of a Placement must be an int64 tensor",
+        "cluster in the Placement of the policy <lambda> must be an int64 tensor [2], not torch.float32 [2]",
     ),
     "another shape": (lambda a: Placement(torch.zeros(7).long(), a.pool, None), "must be an int64 tensor [2]"),
     "nothing": (lambda a: None, "must return a Placement", "NoneType"),
@@ -235,4 +241,4 @@ def test_a_policy_that_answers_nonsense_leaves_the_memory_as_it_was(case, monkey
     memory = sample_memory(2, 64, Geometry(2, 3, 2), "nonsense")
     message_of(lambda: taken(memory), *words)
     assert not memory.filled.any()
-    assert not memory.store.samples.x.any()
+    assert not memory.members.x.any()

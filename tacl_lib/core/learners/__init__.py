@@ -1,4 +1,4 @@
-"""The seven learners of the paper, one file each, and the register that finds them by name."""
+"""The paper's seven learners, one file each, and the register of learners by name."""
 
 from tacl_lib.core.learners.agem import Agem
 from tacl_lib.core.learners.base import (

@@ -1,12 +1,13 @@
-"""A-GEM: averaged gradient episodic memory, told when a task ends.
+"""A-GEM, averaged gradient episodic memory: a task-aware learner.
 
-Literally: `tacl_lib/plain/agem.py`.
+The literal version is `tacl_lib/plain/agem.py`.
 """
 
 import torch
 
-from tacl_lib.core.learners.base import Step, TaskAwareLearner, check_positive, register_learner
-from tacl_lib.core.memory.samples import Reference, Samples, draw, drawn_from
+from tacl_lib.core.checking import check_whole
+from tacl_lib.core.learners.base import Step, TaskAwareLearner, register_learner
+from tacl_lib.core.memory.samples import Reference, Samples, draw_reference, reference_size
 from tacl_lib.core.network import Network
 from tacl_lib.core.randomness import Uniforms
 from tacl_lib.errors import TaclError
@@ -15,12 +16,12 @@ from tacl_lib.errors import TaclError
 def agem_step(network: Network, rate: float, x: torch.Tensor, y: torch.Tensor, reference: Reference) -> Step:
     """One step of Algorithm 1: along g̃ = g - (⟨g, g_ref⟩ / ⟨g_ref, g_ref⟩) g_ref if ⟨g, g_ref⟩ < 0, else along g.
 
-    Samples that are learnt so well that ⟨g_ref, g_ref⟩ is 0 in float32 have nothing left to protect.
+    If the samples are learnt so well that ⟨g_ref, g_ref⟩ is 0 in float32, nothing is left to protect.
     """
     losses, g, g_ref = network.loss_gradients(x, y, reference)
     product = g.dot(g_ref)
     conflict = product < 0
-    square = g_ref.dot(g_ref, where=conflict)  # only needed there
+    square = g_ref.dot(g_ref, where=conflict)  # only needed in case of conflict
     factor = torch.where(conflict & (square > 0), product / square, 0.0)
     network.add(g - factor * g_ref, -rate)
     return Step(losses.sum(1), rate, conflict)
@@ -28,7 +29,7 @@ def agem_step(network: Network, rate: float, x: torch.Tensor, y: torch.Tensor, r
 
 @register_learner
 class Agem(TaskAwareLearner):
-    """The paper's Algorithm 1. The memory M grows by ``samples_per_task`` at the end of each task."""
+    """The paper's Algorithm 1. The memory M grows by ``samples_per_task`` samples when a task ends."""
 
     name = "agem"
     inference = True
@@ -42,17 +43,18 @@ class Agem(TaskAwareLearner):
         samples_per_task: int = 60,
         reference_batch: int | None = 256,
     ):
-        """samples_per_task: s, kept of each task. reference_batch: size of M̃; None takes all of M."""
+        """samples_per_task: s, samples stored per task. reference_batch: size of M̃; None takes all of M."""
         super().__init__(network, rate=rate)
-        check_positive(samples_per_task=samples_per_task, reference_batch=reference_batch)
+        check_whole(samples_per_task=samples_per_task)
+        check_whole(or_none=True, reference_batch=reference_batch)
         self.samples_per_task, self.reference_batch = samples_per_task, reference_batch
         self.steps = 0
-        self._keep(Samples.empty(network.runs, 0, network.features, network.device))
+        self._use(Samples.empty(network.runs, 0, network.features, network.device))
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
         if self.samples.capacity:
             step = agem_step(self.network, self.rate, x, y, self.draw_reference())
-        else:  # the first task: nothing to protect yet
+        else:  # nothing to protect during the first task
             losses, g = self.network.loss_gradient(x, y)
             self.network.add(g, -self.rate)
             step = Step(losses.sum(1), self.rate)
@@ -60,25 +62,25 @@ class Agem(TaskAwareLearner):
         return step
 
     def draw_reference(self) -> Reference:
-        """M̃: stored samples, drawn at random for this step."""
+        """M̃: stored samples drawn at random for this step."""
         if not self.samples.capacity:
-            raise TaclError("A-GEM has no reference batch before its first task has ended: call end_task first.")
+            raise TaclError("A-GEM has no reference batch until its first task ends: call end_task first.")
         filled = torch.ones_like(self.samples.y, dtype=torch.bool)
-        return Reference(self.samples, *draw(filled, self.reference_batch, self._keys(self.steps)))
+        return draw_reference(self.samples, filled, self.reference_batch, self._keys(self.steps))
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
-        self.network.loss_gradient(x, y)  # refuses what would fail at a later step
-        self._keep(self.samples.joined(x, y))
+        self.network.loss_gradient(x, y)  # raises on samples that would fail in a later step
+        self._use(self.samples.joined(x, y))
 
-    def _keep(self, samples: Samples) -> None:
+    def _use(self, samples: Samples) -> None:
         self.samples, network = samples, self.network
         self._keys = Uniforms(network.seeds, "reference", samples.capacity, network.device)
-        network.watch(samples, drawn_from(self.reference_batch, samples.capacity))
+        network.watch(samples, reference_size(self.reference_batch, samples.capacity))
 
     def state(self) -> dict:
-        return {"samples": self.samples.state()} | super().state()
+        return {"samples": self.samples.tensors()} | super().state()
 
     def load_state(self, state: dict) -> None:
         self.network.forget()
-        self._keep(Samples(**{name: tensor.clone() for name, tensor in state["samples"].items()}))
+        self._use(Samples(**{name: tensor.clone() for name, tensor in state["samples"].items()}))
         super().load_state(state)

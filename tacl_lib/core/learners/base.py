@@ -1,4 +1,4 @@
-"""What every learner has in common, and the register of learners by name."""
+"""What all learners share, and the register of learners by name."""
 
 import inspect
 from typing import NamedTuple, get_args
@@ -13,36 +13,36 @@ from tacl_lib.plugins import Register
 
 
 class Stored(NamedTuple):
-    """What a learner put into its memory in a step."""
+    """What a learner stored in its memory in a step."""
 
-    chosen: torch.Tensor  #: int64 ``[R]``, position in the batch
+    chosen: torch.Tensor  #: int64 ``[R]``, position of the sample in the batch
     placement: Placement
 
 
 class Step(NamedTuple):
-    """What a learner reports of a step. Only the loss is required."""
+    """The result of a step. Only the loss is required."""
 
     loss: torch.Tensor  #: ``[R]``
-    rate: torch.Tensor | float | None = None  #: learning rate that was used, a number or ``[R]``
+    rate: torch.Tensor | float | None = None  #: the learning rate used, a number or ``[R]``
     projected: torch.Tensor | None = None  #: bool ``[R]``, whether the gradient was changed
     stored: Stored | None = None
 
 
 class Learner:
-    """Trains R networks at once. It is given samples and labels, and nothing that tells the task.
+    """Trains R networks at once, from samples and labels alone: it is never given the task.
 
-    A subclass needs `step`, and names in `kept` what it keeps besides its networks.
+    A subclass defines `step`, and lists in `kept` the attributes that a checkpoint must save besides the network.
     """
 
-    name: str  #: how the register and the tables call it
-    #: raised when the same settings give other numbers than before, by more than rounding or another draw of noise;
-    #: above 1 it is part of a run's name, so that old results of this learner, and only of this one, are kept apart
+    name: str  #: in the register and in tables
+    #: raise it when the same settings give new numbers, beyond rounding or another draw of noise; above 1 it is part of
+    #: a run's name, which keeps old results of this learner, and only of this one, apart
     version: int = 1
-    #: attributes that a checkpoint holds: tensors, plain values, and whatever has a `state` and a `load_state` itself
+    #: attributes saved in a checkpoint: tensors, plain values, and objects with `state` and `load_state`
     kept: tuple[str, ...] = ()
-    geometry: Geometry | None = None  #: of its memory, if it has one that changes with the batches
-    #: whether `train` may run its steps in torch's inference mode, which makes small operations cheaper but
-    #: rules out autograd; true of every learner of the kit
+    geometry: Geometry | None = None  #: of its memory, if it stores samples of batches
+    #: whether `train` may use torch's inference mode, where small operations are cheaper but autograd is impossible;
+    #: true for all built-in learners
     inference: bool = False
 
     def __init__(self, network: Network, *, rate: float = 1e-3):
@@ -60,7 +60,7 @@ class Learner:
         raise TaclError(f"the learner {type(self).__name__} has no method step(x, y); write one.")
 
     def state(self) -> dict:
-        """Everything that a checkpoint needs to resume exactly here."""
+        """Everything a checkpoint needs to resume exactly here."""
         own = {name: getattr(self, name) for name in self.kept}
         states = {name: value.state() if hasattr(value, "state") else value for name, value in own.items()}
         return {"network": self.network.state()} | states
@@ -74,17 +74,17 @@ class Learner:
                 value.load_state(state[name])
             elif isinstance(value, torch.Tensor) and (torch.is_inference_mode_enabled() or not value.is_inference()):
                 value.copy_(state[name])
-            else:  # also a tensor that a step replaced in inference mode: it can no longer be changed outside of it
+            else:  # includes tensors made in inference mode, which cannot be changed outside it
                 setattr(self, name, state[name])
 
 
 class TaskAwareLearner(Learner):
-    """A learner that is told when a task ends, and is then given samples of it to keep."""
+    """A learner that is told when a task ends, and then given samples of it to store."""
 
     samples_per_task: int
 
     def end_task(self, x: torch.Tensor, y: torch.Tensor) -> None:
-        """A task is over: x ``[R, s, features]`` and y ``[R, s]`` are ``samples_per_task`` of its samples."""
+        """Called when a task ends. x ``[R, s, features]``, y ``[R, s]``: ``samples_per_task`` of its samples."""
         raise TaclError(f"the learner {type(self).__name__} has no method end_task(x, y); write one.")
 
 
@@ -92,7 +92,7 @@ LEARNERS: dict[str, type[Learner]] = Register()
 
 
 def register_learner(learner: type[Learner]) -> type[Learner]:
-    """Class decorator: the learner can then be asked for by its ``name``, by `make_learner` and in a `RunSpec`."""
+    """Class decorator: makes a learner available by its ``name``, to `make_learner` and in a `RunSpec`."""
     if not (
         isinstance(learner, type) and issubclass(learner, Learner) and isinstance(getattr(learner, "name", None), str)
     ):
@@ -104,9 +104,9 @@ def register_learner(learner: type[Learner]) -> type[Learner]:
 
 
 def make_learner(name: str, network: Network, **settings) -> Learner:
-    """A learner by name, e.g. ``make_learner("ta_agem", network, sampling_rate=0.1)``.
+    """Make a learner by name, e.g. ``make_learner("ta_agem", network, sampling_rate=0.1)``.
 
-    name: sgd, sgd_lr_adapt, bgd, agem, ta_agem, ogd, ta_ogd, or one that `register` made known.
+    name: sgd, sgd_lr_adapt, bgd, agem, ta_agem, ogd, ta_ogd, or one that `register_learner` added.
     network: an `Mlp` or a `ModuleNetwork`. settings: the keyword arguments of the learner's class.
     """
     if name not in LEARNERS:
@@ -119,7 +119,7 @@ def make_learner(name: str, network: Network, **settings) -> Learner:
     return LEARNERS[name](network, **settings)
 
 
-#: What a value of each annotated type is called, and which types it may have.
+#: For each annotated type: its name in messages, and the types a value may have.
 _KINDS = {
     bool: ("True or False", bool),
     int: ("a whole number", int),
@@ -129,13 +129,13 @@ _KINDS = {
 
 
 def _check_kind(learner: str, setting: str, value: object) -> None:
-    """A setting must be of the type that it is annotated with, or else that its default has."""
+    """A setting must have its annotated type, or else the type of its default."""
     parameter = _parameters(learner)[setting]
     annotated = parameter.annotation
     allowed = get_args(annotated) or (annotated if isinstance(annotated, type) else type(parameter.default),)
     kinds = [_KINDS[kind] for kind in allowed if kind in _KINDS]
     if not kinds or (value is None and type(None) in allowed):
-        return  # a type that is not listed here is checked by the learner itself
+        return  # the learner itself checks other types
     if not any(isinstance(value, types) and isinstance(value, bool) == (types is bool) for _, types in kinds):
         words = [word for word, _ in kinds] + ["None"] * (type(None) in allowed)
         raise TaclError(f"{setting} of {learner} must be {' or '.join(words)}, not {value!r}.")
@@ -149,10 +149,3 @@ def settings_of(name: str) -> dict[str, object]:
 def _parameters(learner: str) -> dict[str, inspect.Parameter]:
     parameters = inspect.signature(LEARNERS[learner].__init__).parameters.values()
     return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
-
-
-def check_positive(**settings: int | None) -> None:
-    """Settings that count something must be at least 1 (None means all)."""
-    for name, value in settings.items():
-        if value is not None and value < 1:
-            raise TaclError(f"{name} must be at least 1, not {value}.")

@@ -1,12 +1,12 @@
-"""BGD: Bayesian gradient descent (Zeno et al., 2018), the task-agnostic rival of the paper.
+"""BGD, Bayesian gradient descent (Zeno et al., 2018): the paper's task-agnostic baseline.
 
-Literally: `tacl_lib/plain/bgd.py`.
+The literal version is `tacl_lib/plain/bgd.py`.
 """
 
 import torch
 
-from tacl_lib.core.checking import is_finite
-from tacl_lib.core.learners.base import Learner, Step, check_positive, register_learner
+from tacl_lib.core.checking import check_whole, is_finite
+from tacl_lib.core.learners.base import Learner, Step, register_learner
 from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError, unknown_name
 
@@ -15,12 +15,12 @@ BATCH_LOSSES = ("sum", "mean")
 
 @register_learner
 class Bgd(Learner):
-    """A mean μ and a standard deviation σ for every weight; sure weights (small σ) move little.
+    """A mean μ and a standard deviation σ per weight; certain weights (small σ) move little.
 
     With w = μ + ε σ, ε ~ N(0, 1), and g the gradient of the batch loss at w:
         μ ← μ - η σ² E[g]
         σ ← σ √(1 + (½ σ E[g ε])²) - ½ σ² E[g ε]
-    The expectations are means over ``passes`` draws of a whole network. The mean weights are tested.
+    The expectations are means over ``passes`` draws of a whole network. Accuracy is measured at the mean weights.
     """
 
     name = "bgd"
@@ -36,12 +36,12 @@ class Bgd(Learner):
         passes: int = 10,
         batch_loss: str = "sum",
     ):
-        """std_init: first σ, as BGD's authors have it for a sequence of the same five datasets, 20 epochs each.
-        eta: η. passes: Monte-Carlo draws a step.
+        """std_init: initial σ, the value of BGD's authors for a sequence of the same five datasets, 20 epochs each.
+        eta: η. passes: Monte Carlo draws per step.
         batch_loss: ``"sum"`` over the batch, as in the code of BGD's authors, or ``"mean"``.
         """
         super().__init__(network, rate=eta)
-        check_positive(passes=passes)
+        check_whole(passes=passes)
         if not is_finite(std_init) or std_init <= 0:
             raise TaclError(f"std_init must be a finite number greater than 0, not {std_init!r}.")
         if batch_loss not in BATCH_LOSSES:
@@ -61,5 +61,5 @@ class Bgd(Learner):
 
     @property
     def about(self) -> dict:
-        """What records of this learner say besides its settings: where the noise came from."""
+        """What records of this learner hold besides its settings: the noise generator."""
         return {"noise": self.noise.name}

@@ -1,18 +1,19 @@
-"""OGD: orthogonal gradient descent, told when a task ends.
+"""OGD, orthogonal gradient descent: a task-aware learner.
 
-Literally: `tacl_lib/plain/ogd.py`.
+The literal version is `tacl_lib/plain/ogd.py`.
 """
 
 import torch
 
-from tacl_lib.core.learners.base import Step, TaskAwareLearner, check_positive, register_learner
+from tacl_lib.core.checking import check_whole
+from tacl_lib.core.learners.base import Step, TaskAwareLearner, register_learner
 from tacl_lib.core.learners.scheduler import Scheduler
 from tacl_lib.core.network import Network, StoredGradients
 from tacl_lib.errors import TaclError
 
 
 def ogd_step(network: Network, stored: StoredGradients, scheduler: Scheduler, x: torch.Tensor, y: torch.Tensor) -> Step:
-    """w ← w - η ĝ, with ĝ the part of g = ∇L(w) that is orthogonal to every stored gradient."""
+    """w ← w - η ĝ, with ĝ the component of g = ∇L(w) orthogonal to every stored gradient."""
     losses, g = network.loss_gradient(x, y)
     loss, rate = losses.sum(1), scheduler.rate
     projected = stored.project(g)
@@ -23,10 +24,9 @@ def ogd_step(network: Network, stored: StoredGradients, scheduler: Scheduler, x:
 
 @register_learner
 class Ogd(TaskAwareLearner):
-    """The paper's Algorithm 2, with its scheduler. The set S grows at the end of each task.
+    """The paper's Algorithm 2, with its scheduler. The set S grows when a task ends.
 
-    Instead of the orthogonal basis of the box the gradients themselves are stored: the span, and so the
-    projection, is the same.
+    S holds the gradients themselves, not the box's orthogonal basis: the span, and so the projection, is the same.
     """
 
     name = "ogd"
@@ -42,11 +42,11 @@ class Ogd(TaskAwareLearner):
         adapt_rate: bool = True,
         ridge: float = 1e-6,
     ):
-        """samples_per_task: model gradients stored of each task. adapt_rate: use the paper's scheduler.
-        ridge: on the Gram matrix. As its inverse is recomputed for each task, 1e-9 is safe and closer to float64.
+        """samples_per_task: model gradients stored per task. adapt_rate: use the paper's scheduler.
+        ridge: added to the Gram matrix. Its inverse is recomputed for each task, so 1e-9 is safe and more accurate.
         """
         super().__init__(network, rate=rate)
-        check_positive(samples_per_task=samples_per_task)
+        check_whole(samples_per_task=samples_per_task)
         self.samples_per_task = samples_per_task
         if not 0 < ridge < 1:
             raise TaclError(f"ridge must lie between 0 and 1, not {ridge}.")

@@ -4,16 +4,16 @@ import torch
 
 
 class Scheduler:
-    """Lowers the rate by a factor when the loss stagnates, and resets it when the loss spikes.
+    """Lowers the learning rate when the loss stagnates, and resets it when the loss spikes.
 
-    The paper's "Learning Rate Scheduler" box, branch by branch; each `if` is a `torch.where` over runs.
-    (The paper's section 3 speaks of lowering the rate when the loss increases; the box is what was run.)
+    The paper's "Learning Rate Scheduler" box, branch by branch; each `if` is a `torch.where` over runs. (Section 3 of
+    the paper says that the rate is lowered when the loss increases; here we follow the box.)
     """
 
     FACTOR, MIN_RATE, PATIENCE, THRESHOLD, RESET_THRESHOLD = 0.9999, 1e-5, 5, 1e-4, 1.0
 
     def __init__(self, runs: int, rate: float, device: torch.device | str = "cpu", adapts: bool = True):
-        """adapts: False keeps the first rate."""
+        """adapts: False keeps the initial rate."""
         self.first_rate, self.adapts = rate, adapts
         like = {"dtype": torch.float64, "device": device}
         self.rate = torch.full((runs,), rate, **like)  #: LR
@@ -22,7 +22,7 @@ class Scheduler:
         self.spikes = torch.zeros(runs, **like)  #: N_Spike
 
     def step(self, loss: torch.Tensor) -> None:
-        """Take the loss of one batch, ``[R]``."""
+        """Update the rate from the loss of a batch, ``[R]``."""
         if not self.adapts:
             return
         loss = loss.double()

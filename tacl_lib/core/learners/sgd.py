@@ -1,6 +1,6 @@
 """Plain stochastic gradient descent: the baseline that forgets.
 
-Literally: `tacl_lib/plain/sgd.py`.
+The literal version is `tacl_lib/plain/sgd.py`.
 """
 
 import torch
@@ -12,13 +12,13 @@ from tacl_lib.errors import TaclError
 
 @register_learner
 class Sgd(Learner):
-    """w ← w - η ∇L(w); with a momentum m the step is -η v instead, where v ← m v + ∇L(w)."""
+    """w ← w - η ∇L(w). With momentum m: v ← m v + ∇L(w), then w ← w - η v."""
 
     name = "sgd"
     inference = True
 
     def __init__(self, network: Network, *, rate: float = 1e-3, momentum: float = 0.0):
-        """momentum: m. The paper names none; the calibration asks what one would change."""
+        """momentum: m. The paper mentions none; the calibration shows what it would change."""
         super().__init__(network, rate=rate)
         if not 0 <= momentum < 1:
             raise TaclError(f"momentum must be at least 0 and less than 1, not {momentum}.")

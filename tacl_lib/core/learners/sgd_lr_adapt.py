@@ -1,6 +1,6 @@
 """Gradient descent with the paper's learning-rate scheduler ("SGD lr adapt").
 
-Literally: `tacl_lib/plain/sgd_lr_adapt.py`.
+The literal version is `tacl_lib/plain/sgd_lr_adapt.py`.
 """
 
 import torch
@@ -13,16 +13,16 @@ from tacl_lib.errors import TaclError
 
 @register_learner
 class SgdLrAdapt(Learner):
-    """w ← w - η_t ∇L(w); the loss of each batch sets the rate of the next one."""
+    """w ← w - η_t ∇L(w); the loss of each batch sets the rate for the next one."""
 
     name = "sgd_lr_adapt"
     inference = True
     kept = ("scheduler",)
 
     def __init__(self, network: Network, *, rate: float = 1e-3, smoothing: float = 0.0):
-        """rate: the learning rate that the scheduler starts from and resets to.
-        smoothing: s. The scheduler sees a running loss, v ← s v + (1 - s) L; with 0 it is the loss of each batch, as in
-        the box. The calibration asks what another one would change.
+        """rate: the learning rate the scheduler starts from and resets to.
+        smoothing: s. The scheduler is given a running loss, v ← s v + (1 - s) L. With s = 0 this is the loss of each
+            batch, as in the box; the calibration shows what other values would change.
         """
         super().__init__(network, rate=rate)
         if not 0 <= smoothing < 1:
@@ -41,6 +41,6 @@ class SgdLrAdapt(Learner):
     def _smoothed(self, loss: torch.Tensor) -> torch.Tensor:
         if self.running is None:
             return loss
-        later = self.smoothing * self.running + (1 - self.smoothing) * loss
-        self.running = torch.where(self.running.isnan(), loss, later)  # it begins with the first loss
+        running = self.smoothing * self.running + (1 - self.smoothing) * loss
+        self.running = torch.where(self.running.isnan(), loss, running)  # starts at the first loss
         return self.running

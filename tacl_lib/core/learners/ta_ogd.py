@@ -1,6 +1,6 @@
-"""TA-OGD: OGD on a memory of clusters of gradients; nobody tells it when a task ends.
+"""TA-OGD, task-agnostic OGD on a cluster memory of gradients.
 
-Literally: `tacl_lib/plain/ta_ogd.py`.
+The literal version is `tacl_lib/plain/ta_ogd.py`.
 """
 
 import torch
@@ -8,13 +8,13 @@ import torch
 from tacl_lib.core.learners.base import Learner, Step, Stored, register_learner
 from tacl_lib.core.learners.ogd import ogd_step
 from tacl_lib.core.learners.scheduler import Scheduler
-from tacl_lib.core.memory import Arrivals, Geometry, gradient_memory
+from tacl_lib.core.memory import ArrivalSampler, Geometry, gradient_memory
 from tacl_lib.core.network import Network
 
 
 @register_learner
 class TaOgd(Learner):
-    """An OGD step, then the model gradient of one sample of the batch joins the memory by Algorithm 3."""
+    """Takes an OGD step, then adds the model gradient of one sample of the batch to the memory by Algorithm 3."""
 
     name = "ta_ogd"
     inference = True
@@ -32,15 +32,15 @@ class TaOgd(Learner):
         adapt_rate: bool = True,
         policy: str = "clustering",
     ):
-        """clusters: Q of each pool. cluster_size: P. pool_per_class: one pool per class, or a single one.
-        sampling_rate: gradients stored a batch. adapt_rate: use the paper's scheduler.
+        """clusters: Q, clusters per pool. cluster_size: P. pool_per_class: a pool for each class, or a single one.
+        sampling_rate: gradients stored per batch. adapt_rate: use the paper's scheduler.
         policy: how the memory places a gradient, a name in `tacl_lib.core.memory.POLICIES`.
         """
         super().__init__(network, rate=rate)
         self.geometry = Geometry(network.classes if pool_per_class else 1, clusters, cluster_size).checked()
         self.stored = network.stored_gradients(self.geometry.capacity)
         self.memory = gradient_memory(self.stored, self.geometry, policy)
-        self.arrivals = Arrivals(network.seeds, sampling_rate, pool_per_class, device=network.device)
+        self.arrivals = ArrivalSampler(network.seeds, sampling_rate, pool_per_class, device=network.device)
         self.scheduler, self.steps = Scheduler(network.runs, rate, network.device, adapts=adapt_rate), 0
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> Step:
@@ -48,7 +48,7 @@ class TaOgd(Learner):
         return step._replace(stored=self.remember(x, y))
 
     def remember(self, x: torch.Tensor, y: torch.Tensor) -> Stored | None:
-        """End a step: ∇f_y(x; w) of one sample of the batch, drawn at random, joins the memory if this step is due."""
+        """End a step. ∇f_y(x; w) of one sample of the batch, drawn at random, joins the memory if this step is due."""
         stored = None
         if self.arrivals.due(self.steps):
             chosen = self.arrivals.choose(self.steps, x, y)

@@ -1,4 +1,4 @@
-"""Which sample of which batch joins a memory: decided by a run's seed and the step alone."""
+"""Which samples join a memory: decided by a run's random seed and the step alone."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -13,16 +13,16 @@ from tacl_lib.errors import TaclError
 
 
 class Chosen(NamedTuple):
-    """A sample of a batch of each run that is to join a memory."""
+    """The sample of each run's batch that joins a memory."""
 
     position: torch.Tensor  #: in the batch, int64 ``[R]``
     item: Sample
-    pool: torch.Tensor  #: that it belongs to, int64 ``[R]``
-    uniform: torch.Tensor  #: a random number for the policy ``[R]``
+    pool: torch.Tensor  #: where it belongs, int64 ``[R]``
+    uniform: torch.Tensor  #: one random number per run for the policy, ``[R]``
 
 
-class Arrivals:
-    """Chooses the samples that join a memory, and the random numbers that go with them."""
+class ArrivalSampler:
+    """Chooses which samples join a memory, and draws the random numbers that the memory needs."""
 
     def __init__(
         self,
@@ -32,21 +32,21 @@ class Arrivals:
         keys: int = 0,
         device: torch.device | str = "cpu",
     ):
-        """sampling_rate: 0.01 is a sample every 100 batches. keys: random numbers a step needs besides, see `keys`."""
+        """sampling_rate: samples per batch; 0.01 is one every 100 batches. keys: how many random keys a step needs."""
         if not 1e-6 <= sampling_rate <= 1:
             raise TaclError(f"the sampling rate must lie between 0.000001 and 1, not {sampling_rate}.")
         self._rate = Fraction(sampling_rate).limit_denominator(1_000_000)  # exact: 30 · 0.1 must not round to 2
         self.pool_per_class = pool_per_class
-        # Of each step: which sample of the batch, one number for the policy, then the keys.
+        # Per step: one number to choose the sample, one for the policy, then the keys.
         self._uniforms = Uniforms(seeds, "memory", 2 + keys, device)
         self._rows = Rows(len(seeds), device)
 
     def due(self, step: int) -> bool:
-        """Whether step number ``step`` (from 0) puts a sample into the memory."""
+        """Whether a sample joins the memory at this step (counted from 0)."""
         return int((step + 1) * self._rate) > int(step * self._rate)
 
     def choose(self, step: int, x: torch.Tensor, y: torch.Tensor, **fields: torch.Tensor) -> Chosen:
-        """One sample of the batch, drawn at random, with its fields: x, y and each of these ``[R, batch, ...]``."""
+        """Draw one sample of the batch. x, y and every field are ``[R, batch, ...]``."""
         which, uniform = self._uniforms(step)[:, :2].unbind(1)
         position = (which * x.shape[1]).long()
         of_chosen = {name: self._rows.read(values, position) for name, values in fields.items()}
@@ -54,5 +54,5 @@ class Arrivals:
         return Chosen(position, item, item.y if self.pool_per_class else torch.zeros_like(item.y), uniform)
 
     def keys(self, step: int) -> torch.Tensor:
-        """Random keys ``[R, keys]`` to draw a reference batch by."""
+        """Random keys ``[R, keys]`` for drawing a reference batch."""
         return self._uniforms(step)[:, 2:]

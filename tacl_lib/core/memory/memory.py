@@ -1,35 +1,40 @@
-"""A memory of constant size: a policy that says where a newcomer goes, and a store that holds it."""
+"""A memory of constant size: a policy chooses a place for each newcomer, a store holds it."""
 
 import torch
 
+from tacl_lib.core.checking import check_range, check_shape
 from tacl_lib.core.memory.policies import Arrival, Geometry, Placement, policy_named
 from tacl_lib.core.memory.samples import Samples
-from tacl_lib.core.memory.stores import GradientStore, Sample, SampleStore
+from tacl_lib.core.memory.stores import GradientStore, SampleStore
 from tacl_lib.errors import TaclError, unknown_name
 
 
 class Memory:
-    """R memories at once, one per run, all of the same geometry."""
+    """R memories at once, one per run, all with the same geometry."""
 
     def __init__(self, store: SampleStore | GradientStore, geometry: Geometry, policy: str, runs: int, device):
         self.geometry, self.store = geometry.checked(), store
         self.policy = policy_named(policy)
-        #: how often each cluster was added to, int64 ``[R, clusters of all pools]``
+        #: number of arrivals in each cluster, int64 ``[R, clusters of all pools]``
         self.added = torch.zeros(runs, geometry.pools * geometry.clusters, dtype=torch.int64, device=device)
         self._one = torch.ones(runs, 1, dtype=torch.int64, device=device)
         self._slots = torch.arange(geometry.size, device=device)
 
     @property
+    def members(self):
+        """What is stored: `Samples`, or a network's `StoredGradients`."""
+        return self.store.members
+
+    @property
     def filled(self) -> torch.Tensor:
-        """Which places hold something: bool ``[R, capacity]``; place = cluster · P + slot."""
+        """Which places are occupied: bool ``[R, capacity]``; place = cluster · P + slot."""
         return (self._slots < self.added.unsqueeze(2)).flatten(1)
 
     def add(self, item, pool: torch.Tensor, uniform: torch.Tensor) -> Placement:
-        """Add one item of each run to the pool ``[R]`` that it belongs to; uniform ``[R]``: for the policy."""
-        filled = self.filled
-        if isinstance(self.store, SampleStore):
-            item = Sample(*item)
-            self._check_item(item, pool)
+        """Add one item per run to its pool ``[R]``. uniform: one random number per run for the policy, ``[R]``."""
+        filled, item = self.filled, self.store.checked(item)
+        check_shape("the pool of an item", pool, self._one.shape[:1])
+        check_range("this memory's pools are", pool, self.geometry.pools)
         placement = self.policy(
             Arrival(
                 self.geometry,
@@ -42,27 +47,16 @@ class Memory:
                 lambda: self.store.distances(item, pool, filled),
             )
         )
-        if self.policy.__module__ != policy_named.__module__:  # the kit's own are tested
+        if self.policy.__module__ != policy_named.__module__:  # the built-in policies are tested
             self._check_placement(placement)
-        # Counted even when turned away, so that a reservoir knows how many it has seen; a place that is
-        # full stays full.
+        # Rejected items count too, so that a reservoir knows how many it has seen; a full place stays full.
         self.added.scatter_add_(1, placement.cluster.unsqueeze(1), self._one)
         place = placement.cluster * self.geometry.size + placement.slot
         self.store.put(place, item, placement.kept, self.filled)
         return placement
 
-    def _check_item(self, item: Sample, pool: torch.Tensor) -> None:
-        """One sample of each run, before anything is changed. Values are looked at on a CPU only."""
-        runs, _, features = self.store.samples.x.shape
-        for name, value, shape in (("x", item.x, (runs, features)), ("y", item.y, (runs,)), ("pool", pool, (runs,))):
-            if not isinstance(value, torch.Tensor) or value.shape != shape:
-                found = list(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-                raise TaclError(f"{name} of a sample of this memory must be a tensor {list(shape)}, not {found}.")
-        if pool.device.type == "cpu" and not all(0 <= number < self.geometry.pools for number in pool.tolist()):
-            raise TaclError(f"this memory has the pools 0 to {self.geometry.pools - 1}, not {pool.tolist()}.")
-
     def _check_placement(self, placement: object) -> None:
-        """What a user's policy has answered, before anything is changed."""
+        """Check what a user's policy returned, before anything changes."""
         name = getattr(self.policy, "__name__", repr(self.policy))
         if not isinstance(placement, Placement):
             raise TaclError(
@@ -71,27 +65,17 @@ class Memory:
             )
         pools, clusters, size = self.geometry
         for what, value, count in (("cluster", placement.cluster, pools * clusters), ("slot", placement.slot, size)):
-            if not isinstance(value, torch.Tensor) or value.dtype != torch.int64 or value.shape != self._one.shape[:1]:
-                raise TaclError(
-                    f"{what} of a Placement must be an int64 tensor [{len(self._one)}]; see the policy {name}."
-                )
-            if value.device.type == "cpu" and not all(0 <= number < count for number in value.tolist()):
-                raise TaclError(
-                    f"the memory policy {name} chose {what} {value.tolist()}, but there are only 0 to {count - 1}."
-                )
-
-    @property
-    def members(self):
-        """What is stored: `Samples`, or the `StoredGradients` of a network."""
-        return self.store.samples if isinstance(self.store, SampleStore) else self.store.stored
+            check_shape(f"{what} in the Placement of the policy {name}", value, self._one.shape[:1], whole=True)
+            check_range(f"the memory policy {name} must choose a {what} from", value, count)
 
     def state(self) -> dict:
-        """Everything that a checkpoint needs."""
-        return {"added": self.added, "store": self.store.state()}
+        """Everything a checkpoint needs."""
+        return {"added": self.added, "store": self.store.tensors()}
 
     def load_state(self, state: dict) -> None:
         self.added.copy_(state["added"])
-        self.store.load_state(state["store"])
+        for name, tensor in self.store.tensors().items():  # in place, because others hold the same tensors
+            tensor.copy_(state["store"][name])
 
 
 def sample_memory(
@@ -107,7 +91,7 @@ def sample_memory(
 ) -> Memory:
     """A memory of labelled samples: items are ``(x [R, features], y [R])``. fields: see `Samples.empty`.
 
-    space: what of a sample is clustered: ``"x"``, or the name of a field.
+    space: what is clustered: ``"x"``, or the name of a field.
     """
     if space != "x" and space not in fields:
         raise unknown_name("space", space, ["x", *fields])
@@ -116,6 +100,6 @@ def sample_memory(
 
 
 def gradient_memory(stored, geometry: Geometry, policy: str) -> Memory:
-    """A memory of model gradients at the places of a network's `StoredGradients`: items are its candidates."""
+    """A memory of model gradients in a network's `StoredGradients`: items are its candidates."""
     runs, device = stored.gram.shape[0], stored.gram.device
     return Memory(GradientStore(stored, geometry), geometry, policy, runs, device)

@@ -1,7 +1,7 @@
-"""Where a newcomer goes: the paper's clustering, and the rules that it is compared with.
+"""Where a new item goes: the paper's clustering, and the policies it is compared with.
 
-A policy looks at an `Arrival` and answers with a `Placement`, one of each run. All are static in shape and ask the
-device nothing, so that a step never waits.
+A policy maps an `Arrival` to a `Placement`, for all runs at once. Shapes are static, and policies never read values
+from the device, so a step never blocks.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tacl_lib.plugins import Register
 
 
 class Geometry(NamedTuple):
-    """How many pools a memory has, how many clusters a pool (Q), and how many members a cluster (P)."""
+    """Number of pools, of clusters per pool (Q), and of members per cluster (P)."""
 
     pools: int
     clusters: int
@@ -33,46 +33,46 @@ class Geometry(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Where a newcomer went, one entry per run ``[R]``."""
+    """Where a new item goes, one entry per run ``[R]``."""
 
     cluster: torch.Tensor  #: int64; pool k holds clusters k · Q to (k + 1) · Q
     slot: torch.Tensor  #: int64 in 0 … P - 1
-    kept: torch.Tensor | None  #: bool, False where the newcomer was turned away; None: all were kept
+    kept: torch.Tensor | None  #: bool, False where the item is rejected; None: all are kept
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """One newcomer of each run, and all that a policy may look at to find a place for it."""
+    """One new item per run, and everything a policy may use to place it."""
 
     geometry: Geometry
-    added: torch.Tensor  #: how often each cluster was added to, int64 ``[R, clusters of all pools]``
-    pool: torch.Tensor  #: which pool the newcomer belongs to, int64 ``[R]``
-    uniform: torch.Tensor  #: one random number of each run ``[R]``
-    item: Any = None  #: the newcomer: a `Sample` with x, y and fields, or a model gradient
-    members: Any = None  #: what the memory holds: `Samples` with x, y and fields, or `StoredGradients`
-    filled: torch.Tensor | None = None  #: which places hold something, bool ``[R, capacity]``
+    added: torch.Tensor  #: number of arrivals in each cluster, int64 ``[R, clusters of all pools]``
+    pool: torch.Tensor  #: the pool of the new item, int64 ``[R]``
+    uniform: torch.Tensor  #: one random number per run ``[R]``
+    item: Any = None  #: the new item: a `Sample` with x, y and fields, or a model gradient
+    members: Any = None  #: the stored items: `Samples` with x, y and fields, or `StoredGradients`
+    filled: torch.Tensor | None = None  #: which places are occupied, bool ``[R, capacity]``
     measure: Callable[[], torch.Tensor] | None = None
 
     def distances(self) -> torch.Tensor:
-        """‖z - μ_q‖² to the means of the clusters of the newcomer's pool: ``[R, Q]``."""
+        """‖z - μ_q‖², from the new item to the mean of each cluster of its pool: ``[R, Q]``."""
         return self.measure()
 
     def before(self) -> torch.Tensor:
-        """How many samples came to the newcomer's pool before it: int64 ``[R]``."""
+        """How many items came to this pool before: int64 ``[R]``."""
         added = self.added.unflatten(1, (self.geometry.pools, self.geometry.clusters)).sum(2)
         return _of_each(added, self.pool)
 
     def into_cluster(self, chosen: torch.Tensor) -> Placement:
-        """A new cluster while the pool has one, else the chosen one ``[R]``; its oldest member leaves if it is full."""
-        # The first Q arrivals of a pool open its clusters, so their number is that of the arrivals until then.
+        """Open a new cluster while one is left, else join the chosen one ``[R]``; if full, its oldest member leaves."""
+        # The first Q arrivals of a pool open its clusters, so the number of open clusters is that of arrivals.
         arrived = self.before()
         within = torch.where(arrived < self.geometry.clusters, arrived, chosen)
         cluster = self.pool * self.geometry.clusters + within
-        # A ring: the newcomer number n of a cluster stands at n mod P, which is where the oldest one stood.
+        # A ring buffer: arrival n of a cluster goes to slot n mod P, where its oldest member is.
         return Placement(cluster, _of_each(self.added, cluster) % self.geometry.size, None)
 
     def into_pool(self, place: torch.Tensor, kept: torch.Tensor | None = None) -> Placement:
-        """Place number ``place [R]`` of the pool. Without clusters it still has a cluster and a slot, for figures."""
+        """Put the item at ``place [R]`` of its pool, ignoring clusters."""
         cluster = self.pool * self.geometry.clusters + torch.div(place, self.geometry.size, rounding_mode="floor")
         return Placement(cluster, place % self.geometry.size, kept)
 
@@ -81,12 +81,12 @@ Policy = Callable[[Arrival], Placement]
 
 
 def nearest_cluster(arrival: Arrival) -> Placement:
-    """The paper's Algorithm 3: the first Q samples open the clusters, then the nearest mean; FIFO within."""
+    """The paper's Algorithm 3: the first Q samples open the clusters, then the nearest mean wins; FIFO within."""
     return arrival.into_cluster(arrival.distances().argmin(1))
 
 
 def random_cluster(arrival: Arrival) -> Placement:
-    """The paper's control: the first Q samples open the clusters, then any cluster; FIFO within."""
+    """The paper's control: the first Q samples open the clusters, then a random one is chosen; FIFO within."""
     clusters = arrival.geometry.clusters
     return arrival.into_cluster((arrival.uniform * clusters).long().clamp_(max=clusters - 1))
 
@@ -97,7 +97,7 @@ def fifo(arrival: Arrival) -> Placement:
 
 
 def reservoir(arrival: Arrival) -> Placement:
-    """No clusters: each sample of the pool so far is kept with the same probability (Vitter's algorithm R)."""
+    """No clusters: every sample of the pool so far is held with equal probability (Vitter's algorithm R)."""
     room, before = _room(arrival), arrival.before()
     drawn = (arrival.uniform.double() * (before + 1)).long()
     place = torch.where(before < room, before, drawn)
@@ -110,11 +110,11 @@ POLICIES: dict[str, Policy] = Register(
 
 
 def register_policy(name: str) -> Callable[[Policy], Policy]:
-    """Decorator: the policy can then be asked for by its name, as ``policy="..."`` of a learner."""
+    """Decorator: makes a policy available by name, as in ``make_learner(..., policy="...")``."""
 
     def registered(policy: Policy) -> Policy:
         if not callable(policy) or not isinstance(name, str):
-            raise TaclError(f"a memory policy is a function of an Arrival, with a word as its name, not {policy!r}.")
+            raise TaclError(f"a memory policy must be a function of an Arrival, and its name a string, not {policy!r}.")
         refuse_second(POLICIES, "memory policy", name, policy)
         POLICIES[name] = policy
         return policy
@@ -123,7 +123,7 @@ def register_policy(name: str) -> Callable[[Policy], Policy]:
 
 
 def policy_named(name: str) -> Policy:
-    """A policy by its name in `POLICIES`, to which `register_policy` adds."""
+    """The policy of this name in `POLICIES`; `register_policy` adds more."""
     if name not in POLICIES:
         raise unknown_name("memory policy", name, POLICIES)
     return POLICIES[name]
@@ -134,5 +134,5 @@ def _room(arrival: Arrival) -> int:
 
 
 def _of_each(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    """Entry ``index [R]`` of each run's row in a table ``[R, n]``."""
+    """Entry ``index[r]`` of row r in a table ``[R, n]``."""
     return table.gather(1, index.unsqueeze(1)).squeeze(1)

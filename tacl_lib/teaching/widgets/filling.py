@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tacl_lib.core.memory import Arrivals, Geometry, sample_memory
+from tacl_lib.core.memory import ArrivalSampler, Geometry, sample_memory
 from tacl_lib.core.streams import Batch, Stream
 from tacl_lib.errors import TaclError
 from tacl_lib.training.events import EventLog, EventRecorder
@@ -40,7 +40,7 @@ class Filling:
         self._memories = [sample_memory(runs, tasks.features, self.geometry, name, device) for name in self.policies]
         self._recorders = [EventRecorder(self.geometry, runs) for _ in self.policies]
         keys = self.geometry.capacity  # as TA-A-GEM draws them, so that both choose the same samples
-        self._arrivals = Arrivals(tasks.seeds, sampling_rate, pool_per_class, keys, device)
+        self._arrivals = ArrivalSampler(tasks.seeds, sampling_rate, pool_per_class, keys, device)
         self._batches = (batch for epoch in stream.epochs for batch in stream.batches(epoch))
 
     @property

@@ -1,27 +1,28 @@
-"""The cluster memory by itself, for any training loop: one run, tensors of any shape, with any extra fields."""
+"""A cluster memory for your own training loop: one run, tensors of any shape, any extra fields."""
 
 import torch
 
 from tacl_lib.core.checking import checked_device, is_whole
 from tacl_lib.core.memory.memory import Memory, sample_memory
 from tacl_lib.core.memory.policies import Geometry
-from tacl_lib.core.memory.samples import draw
+from tacl_lib.core.memory.samples import draw_reference
 from tacl_lib.core.memory.stores import Sample
 from tacl_lib.errors import TaclError
 
 
 class ClusterMemory:
-    """At most ``pools · clusters · size`` labelled samples, placed by the paper's Algorithm 3 or another policy.
+    """Holds at most ``pools · clusters · size`` labelled samples, placed by the paper's Algorithm 3 or another policy.
 
         memory = ClusterMemory(clusters=10, classes=10)
         memory.add(x[0], y[0], logits=logits[0])
         old = memory.sample(64)  # {"x": …, "y": …, "logits": …}
 
-    clusters: Q of each pool. size: P, members of a cluster. classes: a pool for each of so many; None: a single pool.
-    policy: a name in `tacl_lib.core.memory.POLICIES`. seed: of its random numbers.
-    space: what is clustered: the samples themselves, or the name of a field, such as what a hidden layer says of them.
+    clusters: Q, clusters per pool. size: P, members per cluster.
+    classes: number of classes, each with its own pool; None for a single pool.
+    policy: a name in `tacl_lib.core.memory.POLICIES`. seed: random seed.
+    space: what is clustered: ``"x"``, the samples themselves, or the name of a field, such as hidden activations.
 
-    The shape of a sample and the names of the fields are those of the first one that is added.
+    The first sample sets the shape of all samples and the names of their fields.
     """
 
     def __init__(
@@ -44,11 +45,11 @@ class ClusterMemory:
         sample_memory(1, 1, Geometry(1, 1, 1), policy)  # refuses an unknown policy at once
 
     def __len__(self) -> int:
-        """How many samples it holds."""
+        """The number of stored samples."""
         return 0 if self._memory is None else int(self._memory.filled.sum())
 
     def add(self, x: torch.Tensor, y: int | torch.Tensor, **fields: torch.Tensor) -> bool:
-        """Add one sample with its label, and whatever belongs to it. Returns whether it was kept."""
+        """Add one sample with its label and fields. Returns whether it was kept."""
         try:
             given = {name: torch.as_tensor(value, device=self.device) for name, value in {"x": x, **fields}.items()}
             y = torch.as_tensor(y, device=self.device)
@@ -66,18 +67,18 @@ class ClusterMemory:
         return kept is None or bool(kept[0])
 
     def sample(self, count: int) -> dict[str, torch.Tensor]:
-        """So many of the stored samples, or all if there are fewer: drawn at random without replacement.
+        """Draw ``count`` stored samples at random without replacement, or all if there are fewer.
 
         Returns ``x [n, ...]``, ``y [n]`` and every field.
         """
         if self._memory is None or not is_whole(count):
-            raise TaclError("a sample needs a count of 1 or more and a memory to which something was added.")
+            raise TaclError("sample(count) needs a whole number from 1 on, and a memory that is not empty.")
         keys = torch.rand(1, self.geometry.capacity, generator=self._random).to(self.device)
-        places, weight = draw(self._memory.filled, count, keys)
-        return self._at(places[0][weight[0] > 0])
+        drawn = draw_reference(self._memory.members, self._memory.filled, count, keys)
+        return self._at(drawn.places[0][drawn.weight[0] > 0])
 
     def contents(self) -> list[list[dict[str, torch.Tensor]]]:
-        """The clusters, each as the samples that it holds."""
+        """The samples of each cluster that is not empty."""
         if self._memory is None:
             return []
         clusters: dict[int, list] = {}
@@ -87,7 +88,7 @@ class ClusterMemory:
         return list(clusters.values())
 
     def state_dict(self) -> dict:
-        """Everything that a checkpoint needs."""
+        """Everything a checkpoint needs."""
         held = {} if self._memory is None else self._memory.state()
         shapes = {name: list(shape) for name, shape in self._shapes.items()}
         return {"memory": held, "shapes": shapes, "random": self._random.get_state(), "geometry": list(self.geometry)}
@@ -95,9 +96,9 @@ class ClusterMemory:
     def load_state_dict(self, state: dict) -> None:
         """Hold again what ``state_dict()`` of a memory of the same size said."""
         if not isinstance(state, dict) or not {"geometry", "shapes", "memory", "random"} <= state.keys():
-            raise TaclError("this is no state of a ClusterMemory; give what state_dict() returned.")
+            raise TaclError("this is not the state of a ClusterMemory; give what state_dict() returned.")
         if list(self.geometry) != state["geometry"]:
-            raise TaclError(f"this state is of a memory of {state['geometry']}, not of {list(self.geometry)}.")
+            raise TaclError(f"this state is of a memory of geometry {state['geometry']}, not {list(self.geometry)}.")
         self._memory, self._shapes = None, {}
         if state["shapes"]:
             self._begin({name: torch.Size(shape) for name, shape in state["shapes"].items()})
@@ -117,14 +118,16 @@ class ClusterMemory:
 
     def _check(self, given: dict[str, torch.Tensor], y: torch.Tensor) -> None:
         if y.numel() != 1 or y.dtype.is_floating_point:
-            raise TaclError(f"y must be one whole number, the label of x, not {y.tolist()!r}; add samples one by one.")
+            raise TaclError(
+                f"y must be one whole number, the label of x, not {y.tolist()!r}; add samples one at a time."
+            )
         if self.classes is not None and not 0 <= int(y) < self.classes:
             raise TaclError(f"the label must be 0 to {self.classes - 1}, not {int(y)}.")
         shapes = {name: tensor.shape for name, tensor in given.items()}
         if self._shapes and shapes != self._shapes:
             was, now = ({name: list(shape) for name, shape in of.items()} for of in (self._shapes, shapes))
-            raise TaclError(f"the samples of this memory have the shapes {was}, not {now}.")
+            raise TaclError(f"samples in this memory have the shapes {was}, not {now}.")
         if self.space not in given:
             raise TaclError(f"this memory clusters by {self.space!r}: add(x, y, {self.space}=...) must give it.")
         if not torch.isfinite(given[self.space].float()).all():
-            raise TaclError(f"{self.space} must be finite: a distance to what is not a number means nothing.")
+            raise TaclError(f"{self.space} must be finite: it holds NaN or infinity.")
