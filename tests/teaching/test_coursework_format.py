@@ -95,9 +95,8 @@ def test_an_exercise_has_all_its_parts(exercise):
 @of_each_exercise
 def test_the_parameters_are_those_of_the_check(exercise):
     function = ast.parse(exercise.answer.source).body[-1]
-    reference = getattr(CHECKS[exercise.name], "reference", None)
-    if reference is not None:
-        assert [a.arg for a in function.args.args] == list(inspect.signature(reference).parameters)
+    reference = CHECKS[exercise.name].reference
+    assert [a.arg for a in function.args.args] == list(inspect.signature(reference).parameters)
 
 
 @of_each_set

@@ -48,25 +48,28 @@ def test_students_get_stubs_and_solutions_are_folded(path):
 
 @each_source
 def test_a_figure_takes_one_line_and_a_cell_that_only_draws_is_folded(path):
-    for part in read(path):
-        if isinstance(part, Code):
-            statements = ast.parse(part.text).body
-            imports = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
-            drawn = [s for s in statements if isinstance(s, ast.Expr) and re.match(DRAWING, ast.unparse(s))]
-            assert all(s.lineno == s.end_lineno for s in drawn)
-            assert "matplotlib" not in part.text
-            assert part.folded == bool(drawn and len(imports) + len(drawn) == len(statements)), part.text
+    figures = 0
+    for part in [part for part in read(path) if isinstance(part, Code)]:
+        statements = ast.parse(part.text).body
+        imports = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
+        drawn = [s for s in statements if isinstance(s, ast.Expr) and re.match(DRAWING, ast.unparse(s))]
+        assert all(s.lineno == s.end_lineno for s in drawn)
+        assert "matplotlib" not in part.text
+        assert part.folded == bool(drawn and len(imports) + len(drawn) == len(statements)), part.text
+        figures += len(drawn)
+    assert figures >= 4  # the rule above was put to the test
 
 
 @each_source
 def test_an_exercise_says_what_it_takes(path):
-    for part in read(path):
-        if isinstance(part, ExerciseText):
-            assert 1 <= part.difficulty <= 5
-            assert 1 <= part.importance <= 5
-            assert 1 <= part.minutes <= 15
-            assert len(part.hints) >= 2
-            assert part.task
+    exercises = [part for part in read(path) if isinstance(part, ExerciseText)]
+    assert len(exercises) >= 2
+    for part in exercises:
+        assert 1 <= part.difficulty <= 5
+        assert 1 <= part.importance <= 5
+        assert 1 <= part.minutes <= 15
+        assert len(part.hints) >= 2
+        assert part.task
 
 
 @pytest.mark.parametrize("name", EXERCISES)
