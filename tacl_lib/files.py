@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Atomic writes: a file is complete, or it is not there."""
 
 import errno
 import os
@@ -12,30 +12,30 @@ from tacl_lib.errors import TaclError
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` fill a temporary file beside ``path`` and rename it: a reader never sees a part.
+    """Have ``write`` fill a temporary file next to ``path``, then rename it, so that no reader sees a partial file.
 
-    A disk that is full or read-only gives a `TaclError`; the old file, if there was one, stays.
+    If the disk is full or read-only, raise a `TaclError` and leave any existing file as it was.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(temporary)
-        # On the disk before it gets its name, so that a power cut cannot leave a named but empty file.
+        # Flush before renaming, so that a power failure cannot leave a renamed but empty file.
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
-        with suppress(OSError):  # if the folder itself is the trouble, it is named below
+        with suppress(OSError):  # if the folder itself is the problem, the error below names it
             temporary.unlink(missing_ok=True)
-        # torch reports a failed write as a RuntimeError that speaks of writing.
+        # torch reports a failed write as a RuntimeError that mentions writing.
         if isinstance(error, OSError) or (isinstance(error, RuntimeError) and "writ" in str(error)):
             raise TaclError(f"{path} could not be written: {_reason(error)}.") from error
         raise
 
 
 def writable(*folders: Path) -> None:
-    """Make folders that are not there; a TaclError where nothing can be written to one, and then none is made."""
+    """Create missing folders. Raise a `TaclError` if one of them is not writable; then none is created."""
     made = []
     for folder in folders:
         probe = folder / f".{uuid.uuid4().hex}.part"
@@ -45,7 +45,7 @@ def writable(*folders: Path) -> None:
                 made.append(folder)
             probe.touch()
             probe.unlink()
-        except (OSError, ValueError) as error:  # a ValueError: a name with a null character
+        except (OSError, ValueError) as error:  # ValueError: the name contains a null character
             for empty in made:
                 with suppress(OSError):
                     empty.rmdir()
@@ -53,7 +53,7 @@ def writable(*folders: Path) -> None:
 
 
 def sweep(folder: Path, seconds: float = 3600) -> None:
-    """Remove what writers that were killed have left half-written; nobody takes so long to write a file."""
+    """Remove partial files left by killed writers: those untouched for ``seconds``, longer than any write takes."""
     for part in Path(folder).rglob(".*.part"):
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > seconds:

@@ -1,30 +1,30 @@
-"""Where things are: what the project ships, which an installed kit only reads, and the folder that your work goes to.
+"""Paths: the project's own files, which an installed kit only reads, and the folder for your work.
 
-In a checkout both are the checkout. An installed kit (a wheel) has the project's notebooks, coursework and reference
+In a checkout, both are the checkout. An installed kit (a wheel) has the project's notebooks, coursework and reference
 runs inside the package, in ``tacl_lib/project``, and never writes there. Your results, figures and build folders are
 
-1. in the folder that ``TACL_HOME`` names,
-2. else in the nearest folder above the present one that ``tacl new`` has made,
-3. else in the checkout, or, where there is none, in the present folder.
+1. in the folder named by ``TACL_HOME``,
+2. else in the current folder or its nearest parent that ``tacl new`` made,
+3. else in the checkout, or, if there is none, in the current folder.
 
-This is found out once, when the kit is imported: a program that changes its folder later does not scatter its results.
+This is decided once, on import, so that a program that changes its folder later does not scatter its results.
 """
 
 import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
-MARK = ".tacl"  #: a file that marks a folder of somebody's work
+MARK = ".tacl"  #: a file that marks a user's work folder
 
 
 def _project() -> Path:
-    """The checkout that the package lies in, or what a wheel brought along."""
+    """The checkout that contains the package, or the project files in a wheel."""
     above = PACKAGE.parent
     return above if (above / "notebooks" / "source").is_dir() else PACKAGE / "project"
 
 
 def home(environment: dict[str, str], present: Path, project: Path) -> Path:
-    """The folder of the user's work."""
+    """The folder for the user's work."""
     if environment.get("TACL_HOME"):
         return (present / Path(environment["TACL_HOME"]).expanduser()).absolute()
     for folder in (present, *present.parents):
@@ -36,26 +36,26 @@ def home(environment: dict[str, str], present: Path, project: Path) -> Path:
 def _present() -> Path:
     try:
         return Path.cwd()
-    except OSError:  # the folder was removed meanwhile
+    except OSError:  # the current folder was removed
         return Path.home()
 
 
-PROJECT = _project()  #: notebooks, coursework, figures and reference runs of the project
-INSTALLED = PACKAGE in PROJECT.parents  #: from a wheel: nothing in PROJECT is written to
+PROJECT = _project()  #: the project's notebooks, coursework, figures and reference runs
+INSTALLED = PACKAGE in PROJECT.parents  #: from a wheel: PROJECT is read-only
 HOME = home(os.environ, _present(), PROJECT)  #: the user's work
 
-RESULTS, FIGURES, BUILD = HOME / "results", HOME / "figures", HOME / "build"  #: what the user makes
-REFERENCE = PROJECT / "results" / "reference"  #: runs at the paper's settings that are part of the project
+RESULTS, FIGURES, BUILD = HOME / "results", HOME / "figures", HOME / "build"  #: made by the user
+REFERENCE = PROJECT / "results" / "reference"  #: the project's runs at the paper's settings
 NOTEBOOKS = PROJECT / "notebooks"
 OWN_NOTEBOOKS = HOME / "my_notebooks"
 
 
 def coursework() -> Path:
-    """The problem sets: those in the user's folder, where a lecturer has them there, else the project's."""
+    """The problem sets: the lecturer's own, if the work folder has any, else the project's."""
     own = HOME / "coursework"
     return own if (own / "source").is_dir() else PROJECT / "coursework"
 
 
 def command(checkout: str, installed: str) -> str:
-    """What to type: a checkout has a Makefile, an installed kit has ``tacl`` alone."""
+    """The command to type: a checkout has a Makefile, an installed kit only ``tacl``."""
     return installed if INSTALLED else checkout

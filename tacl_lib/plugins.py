@@ -1,13 +1,14 @@
-"""Code of your own that every process of the kit knows: learners, memory policies, networks and datasets.
+"""Plugins: your own learners, memory policies, networks and datasets, available in every process of the kit.
 
-A plugin is a Python file or a module; when it is imported it registers what it defines. The kit imports
+A plugin is a Python file or module that registers what it defines when it is imported. On the first lookup of a name,
+the kit imports
 
-- what the environment variable ``TACL_PLUGINS`` names (files that end in ``.py``, or modules; separated as in PATH),
-  to which ``tacl --plugin my_methods.py COMMAND`` adds,
-- what an installed package offers as an entry point of the group ``tacl.plugins``,
+- the plugins in the environment variable ``TACL_PLUGINS`` (``.py`` files or modules, separated as in PATH), to which
+  ``tacl --plugin my_methods.py COMMAND`` adds,
+- the entry points of installed packages in the group ``tacl.plugins``.
 
-when a name is first looked up. Kernels inherit the variable, and each job takes the names along to its worker; a
-cluster's workers must see the same file or have the same package.
+Kernels inherit the variable, and each job passes the names to its worker; the workers of a cluster must have access to
+the same file or package.
 """
 
 import hashlib
@@ -25,23 +26,23 @@ from tacl_lib.errors import TaclError
 
 GROUP, VARIABLE = "tacl.plugins", "TACL_PLUGINS"
 
-_lock = threading.RLock()  # the thread that loads may look names up meanwhile; others wait
-_known: dict[str, str] = {}  # what was imported → its digest or version
+_lock = threading.RLock()  # the loading thread may look names up meanwhile; others wait
+_known: dict[str, str] = {}  # imported plugin → its digest or version
 _under_way: set[str] = set()
 _asked_packages = False
 
 
 def given() -> tuple[str, ...]:
-    """The files and modules that were named, files with their whole paths."""
+    """The plugins named in the environment, files with absolute paths."""
     return tuple(map(_whole, filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))))
 
 
 def add(names: Iterable[str]) -> None:
-    """Import these plugins, here and in every process that is started from here."""
+    """Import these plugins here and in every process started from here."""
     wanted = dict.fromkeys([*given(), *map(_whole, names)])
     for name in wanted:
         if os.pathsep in name:
-            raise TaclError(f"the plugin {name!r} has a {os.pathsep!r} in its path, which separates plugins; move it.")
+            raise TaclError(f"the plugin path {name!r} contains {os.pathsep!r}, which separates plugins; rename it.")
     with _lock:
         for name in wanted:
             _import(name)
@@ -50,7 +51,7 @@ def add(names: Iterable[str]) -> None:
 
 
 def load() -> None:
-    """Import all plugins that are not imported yet; cheap where there are none."""
+    """Import all plugins that are not imported yet; cheap if there are none."""
     global _asked_packages
     if VARIABLE in os.environ and not all(name in _known for name in given()):
         add(())
@@ -62,9 +63,9 @@ def load() -> None:
 
 
 def described() -> dict[str, str]:
-    """The plugins of this process, for the record of a run: names with a digest or version."""
+    """The names and digests or versions of this process's plugins, for the record of a run."""
     load()
-    # No path: records are shared.
+    # Records are shared, so leave out the path.
     return {Path(name).name if name.endswith(".py") else name: version for name, version in _known.items()}
 
 
@@ -86,7 +87,7 @@ def _import(name: str) -> None:
         raise TaclError(f"the plugin {name} could not be loaded: {error}") from error
     except OSError as error:
         raise TaclError(f"the plugin {name} could not be read ({error.strerror}); check its path.") from error
-    except Exception as error:  # it is anybody's code
+    except Exception as error:  # user code can raise anything
         raise TaclError(f"the plugin {name} could not be loaded: {type(error).__name__}: {error}.") from error
     finally:
         _under_way.discard(name)
@@ -97,7 +98,7 @@ def _import_file(path: Path) -> None:
     module = f"tacl_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(module, path)
     sys.modules[module] = made = importlib.util.module_from_spec(spec)
-    if str(path.parent) not in sys.path:  # at the end: its neighbours can be imported, and hide nothing
+    if str(path.parent) not in sys.path:  # at the end: neighbouring files can be imported but shadow nothing
         sys.path.append(str(path.parent))
     try:
         spec.loader.exec_module(made)
@@ -107,7 +108,7 @@ def _import_file(path: Path) -> None:
 
 
 def _import_packages() -> None:
-    """Entry points. Nobody asked for these by name, so one that is broken is left out with a warning."""
+    """Import entry points. Nobody named these explicitly, so a broken one is skipped with a warning."""
     for point in entry_points(group=GROUP):
         try:
             point.load()
@@ -118,7 +119,7 @@ def _import_packages() -> None:
 
 
 class Register(dict):
-    """Names and what they stand for. Whoever looks something up finds what plugins have added."""
+    """A dict by name that imports plugins before every lookup."""
 
     def __contains__(self, name: object) -> bool:
         load()

@@ -105,18 +105,18 @@ def test_it_goes_on_from_a_file(policy):
 def test_wrong_use_is_told_in_a_sentence_and_changes_nothing():
     x, y = stream()
     memory = ClusterMemory(clusters=2, classes=3)
-    with pytest.raises(TaclError, match=r"a memory to which something was added\."):
+    with pytest.raises(TaclError, match=r"a memory that is not empty\."):
         memory.sample(3)
     memory.add(x[0], y[0])
     bad = [
         (lambda: memory.add(x[0, 0], y[0]), r"have the shapes .*\[1, 3, 2\].*, not .*\[3, 2\]"),
         (lambda: memory.add(x[0], y[0], logits=torch.zeros(2)), "have the shapes"),
         (lambda: memory.add(x[0], 3), r"label must be 0 to 2, not 3\."),
-        (lambda: memory.add(x[0], y[:2]), "add samples one by one"),
+        (lambda: memory.add(x[0], y[:2]), "add samples one at a time"),
         (lambda: memory.add(x[0], 0.5), "one whole number"),
         (lambda: memory.add(x[0] * float("nan"), 0), "finite"),
-        (lambda: memory.sample(0), "a count of 1 or more"),
-        (lambda: memory.load_state_dict(ClusterMemory(clusters=9).state_dict()), r"of a memory of \[1, 9, 3\]"),
+        (lambda: memory.sample(0), "a whole number from 1 on"),
+        (lambda: memory.load_state_dict(ClusterMemory(clusters=9).state_dict()), r"geometry \[1, 9, 3\], not \[3"),
         (lambda: ClusterMemory(policy="lifo"), "unknown memory policy 'lifo'"),
         (lambda: ClusterMemory(clusters=0), "clusters must be at least 1"),
     ]

@@ -890,7 +890,7 @@ def test_a_learner_of_the_user_is_found_by_name(monkeypatch):
             super().__init__(network, rate=rate)
             self.calm = calm
 
-    with pytest.raises(TaclError, match="the learner 'sgd' is registered already; choose another name"):
+    with pytest.raises(TaclError, match="the learner 'sgd' is already registered; choose another name"):
         register_learner(type("Other", (Still,), {"name": "sgd"}))
     assert make_learner("still", network(), calm=4).calm == 4
     assert settings_of("still") == {"rate": 1.0, "calm": 3}

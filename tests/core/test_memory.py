@@ -341,7 +341,7 @@ def test_a_policy_sees_the_newcomer_the_members_and_their_labels(monkeypatch):
 
 def test_a_name_of_a_policy_means_one_thing(monkeypatch):
     monkeypatch.setattr(policies, "POLICIES", dict(POLICIES))
-    with pytest.raises(TaclError, match=r"the memory policy 'fifo' is registered already; choose another name\."):
+    with pytest.raises(TaclError, match=r"the memory policy 'fifo' is already registered; choose another name\."):
         register_policy("fifo")(lambda arrival: None)
     assert register_policy("fifo")(POLICIES["fifo"]) is POLICIES["fifo"]  # a cell that is run again
 

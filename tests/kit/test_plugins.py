@@ -162,7 +162,7 @@ def test_an_installed_package_is_found_by_its_entry_point(plugin):
             "from tacl_lib.core.learners import Sgd, register_learner\n"
             "@register_learner\nclass Mine(Sgd):\n    name = 'sgd'\n",
             "taken.py",
-            "the learner 'sgd' is registered already; choose another name",
+            "the learner 'sgd' is already registered; choose another name",
         ),
     ],
 )

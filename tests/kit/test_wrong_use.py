@@ -97,7 +97,7 @@ CASES = {
     "degrees that are a word": (lambda: make_tasks(DIGITS, "rotation", degrees_per_task="20"), "degrees_per_task"),
     "half a task": (lambda: make_tasks(DIGITS, "rotation", task_count=1.5), "task_count must be a whole number"),
     "half a sample": (lambda: make_tasks(DIGITS, "rotation", train_limit=1.5), "train_limit must be a whole number"),
-    "one class": (lambda: make_tasks(small([0] * 40), "rotation"), "one class only"),
+    "one class": (lambda: make_tasks(small([0] * 40), "rotation"), "only one class"),
     "a gap in the labels": (lambda: make_tasks(small([0, 2] * 20), "rotation"), "no training images of the labels 1"),
     "a name for a dataset": (lambda: make_tasks("digits", "class"), "takes a Dataset", "not str"),
     "a list for a split": (lambda: make_tasks(DIGITS, ["class"]), "unknown split"),
@@ -148,7 +148,7 @@ CASES = {
     "a negative seed": (lambda: ClusterMemory(seed=-1), "seed must be a whole number from 0 on"),
     "a word for a sample": (lambda: ClusterMemory().add("word", 0), "must be tensors"),
     "no label": (lambda: ClusterMemory().add(torch.rand(3), None), "must be tensors"),
-    "another state": (lambda: ClusterMemory().load_state_dict({}), "no state of a ClusterMemory"),
+    "another state": (lambda: ClusterMemory().load_state_dict({}), "not the state of a ClusterMemory"),
 }
 
 
