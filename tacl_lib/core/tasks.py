@@ -16,10 +16,9 @@ from tacl_lib.core.randomness import generator
 from tacl_lib.data import Dataset
 from tacl_lib.data.dataset import checked
 from tacl_lib.data.rotation import INTERPOLATIONS, rotate
+from tacl_lib.data.scaling import SCALINGS, Scaling, customary_scaling, fit_scaling
 from tacl_lib.errors import TaclError, unknown_name
 
-BY_MEAN_AND_DEVIATION = ("mnist", "cifar10", "svhn")  #: usually scaled to zero mean and unit deviation
-SCALINGS = ("customary", "unit", "standard", "symmetric")
 FILLS = ("zero", "black")
 VALIDATIONS = ("parts", "whole")
 
@@ -36,18 +35,6 @@ class TaskData:
     def size(self, task: int) -> int:
         """Number of samples of a task (the same in every run)."""
         return self.bounds[task + 1] - self.bounds[task]
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """Scales ``uint8`` features for the network: ``(x - offset) / divisor``."""
-
-    offset: torch.Tensor  #: float32 ``[features]``
-    divisor: torch.Tensor  #: float32 ``[features]``
-
-    def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        """``[..., features]`` uint8 to float32."""
-        return images.float().sub_(self.offset).div_(self.divisor)
 
 
 @dataclass(frozen=True)
@@ -127,7 +114,7 @@ def make_tasks(
     if not isinstance(dataset, Dataset):
         raise TaclError(f"make_tasks takes a Dataset, such as load('digits'), not {type(dataset).__name__}.")
     dataset = checked(dataset, dataset.name, classes=None)
-    fitted = _fit_scaling(dataset.train_images, customary_scaling(dataset.name) if scaling == "customary" else scaling)
+    fitted = fit_scaling(dataset.train_images, customary_scaling(dataset.name) if scaling == "customary" else scaling)
     # Features are ordered pixel by pixel, so the first ones are the channels of one pixel.
     corners = fitted.offset[: dataset.train_images.shape[3]].round().int().tolist() if fill == "zero" else 0
     seeds, labels = checked_seeds(seeds), _labels_of(dataset, split)
@@ -227,28 +214,6 @@ def task_names(split: str, labels: int, task_count: int, degrees: float) -> tupl
     return tuple(f"{n * degrees:g}°" if split == "rotation" else f"permutation {n}" for n in range(task_count))
 
 
-def customary_scaling(dataset: str) -> str:
-    """The scaling in PyTorch's examples: MNIST and colour images by mean and deviation, others to [-1, 1]."""
-    return "standard" if dataset in BY_MEAN_AND_DEVIATION else "symmetric"
-
-
 def permutation_of(seed: int, task: int, pixels: int) -> np.ndarray:
     """The pixel order of a task in run ``seed``: ``new = old[..., order]``."""
     return generator(seed, "permutation", task).permutation(pixels)
-
-
-def _fit_scaling(train_images: np.ndarray, scaling: str) -> Scaling:
-    """Fit the input scaling on the training images ``[N, H, W, C]``."""
-    channels = train_images.shape[3]
-    if scaling == "unit":
-        offset, divisor = np.zeros(channels), np.full(channels, 255.0)
-    elif scaling == "symmetric":
-        offset = divisor = np.full(channels, 127.5)
-    else:
-        # From a histogram: sums of integers are exact, so every machine gets the same bytes.
-        counts = np.stack([np.bincount(train_images[..., c].ravel(), minlength=256) for c in range(channels)])
-        values = np.arange(256)
-        offset = counts @ values / counts.sum(1)
-        divisor = np.sqrt(np.maximum(counts @ values**2 / counts.sum(1) - offset**2, 1e-12))
-    pixels = train_images.shape[1] * train_images.shape[2]
-    return Scaling(*(torch.from_numpy(np.tile(v, pixels).astype(np.float32)) for v in (offset, divisor)))

@@ -1,7 +1,4 @@
-"""A-GEM, averaged gradient episodic memory: a task-aware learner.
-
-The literal version is `tacl_lib/plain/agem.py`.
-"""
+"""A-GEM, averaged gradient episodic memory: a task-aware learner; literally in `tacl_lib/plain/agem.py`."""
 
 import torch
 
@@ -36,12 +33,7 @@ class Agem(TaskAwareLearner):
     kept = ("steps",)
 
     def __init__(
-        self,
-        network: Network,
-        *,
-        rate: float = 1e-3,
-        samples_per_task: int = 60,
-        reference_batch: int | None = 256,
+        self, network: Network, *, rate: float = 1e-3, samples_per_task: int = 60, reference_batch: int | None = 256
     ):
         """samples_per_task: s, samples stored per task. reference_batch: size of M̃; None takes all of M."""
         super().__init__(network, rate=rate)

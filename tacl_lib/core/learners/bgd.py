@@ -1,7 +1,4 @@
-"""BGD, Bayesian gradient descent (Zeno et al., 2018): the paper's task-agnostic baseline.
-
-The literal version is `tacl_lib/plain/bgd.py`.
-"""
+"""BGD, Bayesian gradient descent (Zeno et al., 2018), task-agnostic; literally in `tacl_lib/plain/bgd.py`."""
 
 import torch
 
@@ -28,13 +25,7 @@ class Bgd(Learner):
     kept = ("std", "steps")
 
     def __init__(
-        self,
-        network: Network,
-        *,
-        std_init: float = 0.02,
-        eta: float = 1.0,
-        passes: int = 10,
-        batch_loss: str = "sum",
+        self, network: Network, *, std_init: float = 0.02, eta: float = 1.0, passes: int = 10, batch_loss: str = "sum"
     ):
         """std_init: initial σ, the value of BGD's authors for a sequence of the same five datasets, 20 epochs each.
         eta: η. passes: Monte Carlo draws per step.

@@ -1,7 +1,4 @@
-"""OGD, orthogonal gradient descent: a task-aware learner.
-
-The literal version is `tacl_lib/plain/ogd.py`.
-"""
+"""OGD, orthogonal gradient descent: a task-aware learner; literally in `tacl_lib/plain/ogd.py`."""
 
 import torch
 

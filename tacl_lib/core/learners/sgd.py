@@ -1,7 +1,4 @@
-"""Plain stochastic gradient descent: the baseline that forgets.
-
-The literal version is `tacl_lib/plain/sgd.py`.
-"""
+"""Plain stochastic gradient descent: the baseline that forgets; literally in `tacl_lib/plain/sgd.py`."""
 
 import torch
 

@@ -1,7 +1,4 @@
-"""Gradient descent with the paper's learning-rate scheduler ("SGD lr adapt").
-
-The literal version is `tacl_lib/plain/sgd_lr_adapt.py`.
-"""
+"""SGD lr adapt: SGD with the paper's learning-rate scheduler; literally in `tacl_lib/plain/sgd_lr_adapt.py`."""
 
 import torch
 

@@ -1,7 +1,4 @@
-"""TA-A-GEM, task-agnostic A-GEM on a cluster memory.
-
-The literal version is `tacl_lib/plain/ta_agem.py`.
-"""
+"""TA-A-GEM, task-agnostic A-GEM on a cluster memory; literally in `tacl_lib/plain/ta_agem.py`."""
 
 import torch
 

@@ -1,7 +1,4 @@
-"""TA-OGD, task-agnostic OGD on a cluster memory of gradients.
-
-The literal version is `tacl_lib/plain/ta_ogd.py`.
-"""
+"""TA-OGD, task-agnostic OGD on a cluster memory of gradients; literally in `tacl_lib/plain/ta_ogd.py`."""
 
 import torch
 

@@ -1,5 +1,7 @@
 """A memory of constant size: a policy chooses a place for each newcomer, a store holds it."""
 
+from functools import partial
+
 import torch
 
 from tacl_lib.core.checking import check_range, check_shape
@@ -35,18 +37,8 @@ class Memory:
         filled, item = self.filled, self.store.checked(item)
         check_shape("the pool of an item", pool, self._one.shape[:1])
         check_range("this memory's pools are", pool, self.geometry.pools)
-        placement = self.policy(
-            Arrival(
-                self.geometry,
-                self.added,
-                pool,
-                uniform,
-                item,
-                self.members,
-                filled,
-                lambda: self.store.distances(item, pool, filled),
-            )
-        )
+        measure = partial(self.store.distances, item, pool, filled)
+        placement = self.policy(Arrival(self.geometry, self.added, pool, uniform, item, self.members, filled, measure))
         if self.policy.__module__ != policy_named.__module__:  # the built-in policies are tested
             self._check_placement(placement)
         # Rejected items count too, so that a reservoir knows how many it has seen; a full place stays full.
