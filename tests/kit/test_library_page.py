@@ -3,22 +3,14 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-PAGE = (Path(__file__).parents[2] / "LIBRARY.md").read_text(encoding="utf-8")
-
-
-def recipe(name: str) -> str:
-    example = PAGE.split(f"<!-- example: {name} -->")[1].split("<!-- /example -->")[0]
-    return re.search(r"```python\n(.*?)```", example, re.S)[1]
+from examples import example, printed_by
 
 
 def test_the_recipes_work(tmp_path):
     """One after the other in one process, as in a notebook, and in an empty folder."""
-    code = "\n".join(recipe(name) for name in ("loop", "store", "fields"))
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    loop, first, second, fields = done.stdout.splitlines()
+    code = "\n".join(example("LIBRARY.md", name) for name in ("loop", "store", "fields"))
+    loop, first, second, fields = printed_by({"recipes": code}, tmp_path)["recipes"].splitlines()
     assert re.fullmatch(r"loss \d\.\d\d, [1-9]\d+ samples in the memory", loop)
     assert first.startswith("0 {'average_accuracy': 0.")
     assert second.startswith("1 {'average_accuracy': 0.")
@@ -27,7 +19,7 @@ def test_the_recipes_work(tmp_path):
 
 
 def test_the_plugin_works(tmp_path):
-    (tmp_path / "my_methods.py").write_text(recipe("plugin"))
+    (tmp_path / "my_methods.py").write_text(example("LIBRARY.md", "plugin"))
     command = "-m tacl_lib run --plugin my_methods.py --dataset dark_digits --learner my_replay --hidden 8, --epochs 1"
     more = "--train-limit 30 --test-limit 20 --seeds 0"
     done = subprocess.run(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from examples import example, printed_by
 from PIL import Image
 
 import tacl_lib
@@ -151,43 +152,50 @@ def test_imports_are_found_however_they_are_written(tmp_path):
     assert _imported_rooms(module) == {"data", "paper", "report"}
 
 
-def test_the_policy_of_contributing_looks_at_the_newcomer_s_pool():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("<!-- example: policy -->")[1]
-    code = re.search(r"```python\n(.*?)```", text, re.S)[1] + (
-        "import torch\nfrom tacl_lib.core.memory import Geometry, sample_memory\n"
-        "memory = sample_memory(1, 1, Geometry(2, 3, 2), 'least_used_cluster')\n"
-        "for n, pool in enumerate([0, 0, 0, 0, 0, 1, 0]):\n"
-        "    label = torch.tensor([pool])\n"
-        "    print(memory.add((torch.tensor([[float(n)]]), label), label, torch.zeros(1)).cluster.item(), end=' ')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.split() == ["0", "1", "2", "0", "1", "3", "2"], done.stderr
+#: what a test adds to an example, so that it prints something
+POLICY_USED = """
+import torch
+from tacl_lib.core.memory import Geometry, sample_memory
+memory = sample_memory(1, 1, Geometry(2, 3, 2), "least_used_cluster")
+for n, pool in enumerate([0, 0, 0, 0, 0, 1, 0]):
+    label = torch.tensor([pool])
+    print(memory.add((torch.tensor([[float(n)]]), label), label, torch.zeros(1)).cluster.item(), end=" ")
+"""
+NETWORK_USED = """
+from tacl_lib import RunSpec, run
+settings = dict(epochs=1, train_limit=20, test_limit=20, network="wide", network_settings={"units": 30})
+print(run(RunSpec("digits", "class", **settings), (0,), progress=False)[0].info["spec"]["network_settings"])
+"""
 
 
-def test_the_network_of_contributing_can_be_trained():
-    example = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("<!-- example: network -->")[1]
-    code = re.search(r"```python\n(.*?)```", example, re.S)[1] + (
-        "from tacl_lib import RunSpec, run\n"
-        "settings = dict(epochs=1, train_limit=20, test_limit=20, network='wide', network_settings={'units': 30})\n"
-        "print(run(RunSpec('digits', 'class', **settings), (0,), progress=False)[0].info['spec']['network_settings'])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.strip() == "{'units': 30}", done.stderr
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What the examples of CONTRIBUTING and README print."""
+    programs = {name: example("CONTRIBUTING.md", name) for name in ("policy", "network", "learner")}
+    programs |= {name: example("README.md", name) for name in ("memory", "module")}
+    programs["policy"] += POLICY_USED
+    programs["network"] += NETWORK_USED
+    return printed_by(programs, tmp_path_factory.mktemp("examples"))
 
 
-def test_the_examples_of_contributing_work():
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    example = text.split("<!-- example: learner -->")[1].split("<!-- /example -->")[0]
-    code = "\n".join(re.findall(r"```python\n(.*?)```", example, re.S))
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert len(re.findall(r"^\d \{'average_accuracy': 0\.\d+", done.stdout, re.M)) == 2
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("policy", r"0 1 2 0 1 3 2 "),  # it looks at the newcomer's pool
+        ("network", r"\{'units': 30\}\n"),
+        ("learner", r"\d \{'average_accuracy': 0\.\d+.*\n\d \{'average_accuracy': 0\.\d+.*\n"),
+        ("memory", r"1\d\d samples are remembered\.\n"),
+        ("module", r"0 \{'average_acc.*\n1 \{'average_acc.*\n"),
+    ],
+)
+def test_the_examples_of_contributing_and_readme_work(printed, name, wanted):
+    assert re.fullmatch(wanted, printed[name]), printed[name]
 
 
 def test_the_dataset_of_contributing_can_be_trained_on(tmp_path):
     """From PNG files to numbers, by the command that stands there."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("<!-- example: dataset -->")[1]
-    (tmp_path / "my_data.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
+    (tmp_path / "my_data.py").write_text(example("CONTRIBUTING.md", "dataset"))
     own = digits()
     for part, images, labels in (
         ("train", own.train_images, own.train_labels),
@@ -204,17 +212,6 @@ def test_the_dataset_of_contributing_can_be_trained_on(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert re.search(r"^average_accuracy\s+0\.\d+", done.stdout, re.M), done.stdout
-
-
-@pytest.mark.parametrize(
-    ("name", "said"), [("memory", r"^1\d\d samples are remembered"), ("module", r"^1 \{'average_acc")]
-)
-def test_the_recipes_of_the_readme_work(name, said):
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split(f"<!-- example: {name} -->")[1]
-    code = re.search(r"```python\n(.*?)```", text, re.S)[1]
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert re.search(said, done.stdout, re.M), done.stdout
 
 
 def test_no_path_of_a_machine_and_no_registry_in_the_project():
