@@ -53,7 +53,9 @@ def check_shape(name: str, value: object, shape: Sequence[int], whole: bool = Fa
     """The value must be a tensor of this shape. whole: of whole numbers (int64)."""
     right = isinstance(value, torch.Tensor) and value.shape == tuple(shape)
     if not right or (whole and value.dtype != torch.int64):
-        found = f"{value.dtype} {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+        found = type(value).__name__
+        if isinstance(value, torch.Tensor):
+            found = f"{value.dtype} {list(value.shape)}" if whole else list(value.shape)
         raise TaclError(f"{name} must be {'an int64' if whole else 'a'} tensor {list(shape)}, not {found}.")
 
 

@@ -345,7 +345,7 @@ def test_without_a_hidden_layer_ta_agem_is_the_oracle():
         store, filled = learner.memory.store, learner.memory.filled
         for run, (said, model) in enumerate(found):
             there = filled[run].nonzero().flatten().tolist()
-            samples = [(store.samples.x[run, place].numpy(), int(store.samples.y[run, place])) for place in there]
+            samples = [(store.members.x[run, place].numpy(), int(store.members.y[run, place])) for place in there]
             oracle.agem_walk(model, said, x[run].numpy(), y[run].numpy(), 0.1, samples)
         learner.step(x, y)
     for run, (said, model) in enumerate(found):

@@ -438,7 +438,7 @@ def test_a_wrong_choice_is_told_and_the_builder_goes_on(monkeypatch, tmp_path):
         builder.controls[name].value = old
     builder.controls["experiment"].value = "continuous"
     builder.run.click()
-    assert "needs 2 epochs" in builder.said
+    assert "needs at least 2 epochs" in builder.said
     builder.controls["epochs"].value = 2
     builder.run.click()
     assert builder.said == ""
