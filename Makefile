@@ -75,7 +75,7 @@ lessons: ready ## make the notebooks of lessons 01 to 05 from notebooks/source
 
 slides: ## make slides of the plans in notebooks/teaching, one file each, in build/slides (NAME=2_agem for one)
 	@tools/setup $(VENV) instructor
-	$(MODULE) tacl_lib.teaching.lessons.slides $(NAME)
+	$(TACL) slides $(NAME)
 
 coursework: ready ## make release, solutions and marking schemes of the problem sets from their sources
 	$(TACL) coursework generate

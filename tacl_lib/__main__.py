@@ -26,7 +26,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "new": Command("tacl_lib.teaching.new_folder", "make a folder of your own, with notebooks and coursework"),
     "run": Command("tacl_lib.runs.command", "train one learner on one stream of tasks"),
-    "data": Command("tacl_lib.data.__main__", "fetch every dataset that is available, and show where it came from"),
+    "data": Command("tacl_lib.data.command", "fetch every dataset that is available, and show where it came from"),
     "reproduce": Command("tacl_lib.report.reproduce", "run experiments, and make their tables, figures and report"),
     "status": Command("tacl_lib.report.reproduce", "show which runs are done, running and missing", ("--status",)),
     "verify": Command("tacl_lib.paper.verify", "run stored runs again, here, and compare"),
@@ -37,13 +37,13 @@ COMMANDS = {
     "evidence": Command("tacl_lib.report.evidence", "make the paper's figures and the pages of evidence"),
     "lab": Command("tacl_lib.teaching.my_notebooks", "open your own copies of the notebooks in JupyterLab"),
     "fresh": Command("tacl_lib.teaching.my_notebooks", "get a fresh copy of a notebook", ("--fresh",)),
-    "lessons": Command("tacl_lib.teaching.lessons.__main__", "make the notebooks of the lessons from their sources"),
-    "coursework": Command("tacl_lib.teaching.coursework.__main__", "make the versions of the problem sets, or grade"),
+    "lessons": Command("tacl_lib.teaching.lessons.command", "make the notebooks of the lessons from their sources"),
+    "coursework": Command("tacl_lib.teaching.coursework.command", "make the versions of the problem sets, or grade"),
     "release": Command(
-        "tacl_lib.teaching.coursework.__main__", "write what students get, without solutions", ("release",)
+        "tacl_lib.teaching.coursework.command", "write what students get, without solutions", ("release",)
     ),
     "slides": Command("tacl_lib.teaching.lessons.slides", "make slides of the meetings of a course"),
-    "grade": Command("tacl_lib.teaching.coursework.__main__", "grade what students handed in", ("grade",)),
+    "grade": Command("tacl_lib.teaching.coursework.command", "grade what students handed in", ("grade",)),
 }
 
 

@@ -8,7 +8,6 @@ everything in which it differs from the profile. All are judged on the same cell
 """
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.errors import unknown_name
 from tacl_lib.paper import METRICS, published
 from tacl_lib.runs.execution import execute
 from tacl_lib.runs.grid import Job
@@ -296,20 +295,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, help="the store; default: the reference runs, or results with --run")
     parser.add_argument("--cluster", help="address of a Dask scheduler; default: this machine")
     options = parser.parse_args(arguments)
-    try:
-        for name in options.studies:
-            if name not in STUDIES:
-                raise unknown_name("study", name, STUDIES)
-        folder = options.results or (OWN if options.run else REFERENCE)
-        for name in options.studies or STUDIES:
-            study = STUDIES[name]
-            if options.run:
-                execute(study.jobs(), folder, options.cluster)
-            table = ranking(results_of(study, Store(folder)))
-            print(f"{study.title}\n{'not run' if table.empty else table.to_string(index=False)}\n")
-    except TaclError as error:
-        sys.exit(f"calibration: {error}")
-
-
-if __name__ == "__main__":
-    main()
+    for name in options.studies:
+        if name not in STUDIES:
+            raise unknown_name("study", name, STUDIES)
+    folder = options.results or (OWN if options.run else REFERENCE)
+    for name in options.studies or STUDIES:
+        study = STUDIES[name]
+        if options.run:
+            execute(study.jobs(), folder, options.cluster)
+        table = ranking(results_of(study, Store(folder)))
+        print(f"{study.title}\n{'not run' if table.empty else table.to_string(index=False)}\n")

@@ -7,7 +7,6 @@ paper would come out differently, is what this says.
 
 import argparse
 import random
-import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -114,18 +113,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, help="random seed of the choice; default: another choice each time")
     options = parser.parse_args(arguments)
     store = Store(REFERENCE)
-    try:
-        if options.count < 1:
-            raise TaclError(f"--count must be at least 1, not {options.count}.")
-        found = []
-        for spec, seed in choose(store, options.count, options.runs, options.seed):
-            found.append(verify(store, spec, seed, lambda spec, seed: run(spec, (seed,))[0]))
-            print(found[-1].line(), flush=True)
-    except TaclError as error:
-        sys.exit(f"verify: {error}")
+    if options.count < 1:
+        raise TaclError(f"--count must be at least 1, not {options.count}.")
+    found = []
+    for spec, seed in choose(store, options.count, options.runs, options.seed):
+        found.append(verify(store, spec, seed, lambda spec, seed: run(spec, (seed,))[0]))
+        print(found[-1].line(), flush=True)
     same = sum(not one.different for one in found)
     print(f"{same} of {len(found)} identical; {sum(one.verdict_changes for one in found)} comparisons would change.")
-
-
-if __name__ == "__main__":
-    main()

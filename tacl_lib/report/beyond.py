@@ -6,7 +6,6 @@ tacl beyond --page     writes their page of evidence
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -19,7 +18,6 @@ from scipy import stats
 
 from tacl_lib import names
 from tacl_lib.core.metrics import summary
-from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 from tacl_lib.paper.markdown import markdown_table
 from tacl_lib.report.figures import style
@@ -293,11 +291,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         missing = store.missing(*one)
         print(f"{'missing' if missing else 'done':8} {one} on {one.spec.network}", flush=True)
         if missing and not options.list:
-            try:
-                run_job(one, options.results)
-            except TaclError as error:
-                sys.exit(f"tacl beyond: {error}")
-
-
-if __name__ == "__main__":
-    main()
+            run_job(one, options.results)

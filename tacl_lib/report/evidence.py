@@ -5,7 +5,6 @@ short table to the README; without it the first page is printed. Nothing but the
 """
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -185,17 +184,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl evidence", description=__doc__.split("\n")[0])
     parser.add_argument("--write", action="store_true", help="write figures, pages and the README's table")
     options = parser.parse_args(arguments)
-    try:
-        evidence = Evidence(Store(REFERENCE))
-        if options.write:
-            readme = places.HOME / "README.md" if places.HOME == places.PROJECT else places.BUILD / "no-readme.md"
-            for path in write(evidence, places.RESULTS / "reference", FIGURES, readme):
-                print(path.relative_to(places.HOME))
-        else:
-            print(pages(evidence)["README.md"])
-    except TaclError as error:
-        sys.exit(f"evidence: {error}")
-
-
-if __name__ == "__main__":
-    main()
+    evidence = Evidence(Store(REFERENCE))
+    if options.write:
+        readme = places.HOME / "README.md" if places.HOME == places.PROJECT else places.BUILD / "no-readme.md"
+        for path in write(evidence, places.RESULTS / "reference", FIGURES, readme):
+            print(path.relative_to(places.HOME))
+    else:
+        print(pages(evidence)["README.md"])

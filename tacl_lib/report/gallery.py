@@ -171,20 +171,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, help="the store; default: your runs and the reference runs")
     parser.add_argument("--out", type=Path, help="default: figures/PROFILE")
     options = parser.parse_args(arguments)
-    try:
-        store = Store(options.results) if options.results else Together()
-        profile = profile_named(options.profile or ("quick" if Store(OWN) else "paper"))
-        gallery = Gallery(profile, store)
-        if not options.names:
-            print("\n".join(gallery.names))
-        if options.names == ["all"] and gallery.waiting:
-            print(f"no runs yet for: {', '.join(gallery.waiting)}", file=sys.stderr)
-        for name in gallery.drawn if options.names == ["all"] else options.names:
-            folder = options.out or places.FIGURES / profile.name
-            print(*save(gallery.draw(name), folder, name))
-    except TaclError as error:
-        sys.exit(f"gallery: {error}")
-
-
-if __name__ == "__main__":
-    main()
+    store = Store(options.results) if options.results else Together()
+    profile = profile_named(options.profile or ("quick" if Store(OWN) else "paper"))
+    gallery = Gallery(profile, store)
+    if not options.names:
+        print("\n".join(gallery.names))
+    if options.names == ["all"] and gallery.waiting:
+        print(f"no runs yet for: {', '.join(gallery.waiting)}", file=sys.stderr)
+    for name in gallery.drawn if options.names == ["all"] else options.names:
+        folder = options.out or places.FIGURES / profile.name
+        print(*save(gallery.draw(name), folder, name))

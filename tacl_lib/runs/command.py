@@ -53,10 +53,8 @@ def main(arguments: list[str] | None = None) -> None:
                 record.write(out / f"{stem}-seed{record.seed}.parquet")
 
         records = run(spec, seeds, checkpoint=checkpoint, deliver=deliver)
-    except TaclError as error:
-        sys.exit(f"tacl: {error}")
     except (KeyboardInterrupt, SystemExit):
-        sys.exit("tacl: stopped; " + ("run the same command again to continue." if out else "nothing was stored."))
+        sys.exit("run: stopped; " + ("run the same command again to continue." if out else "nothing was stored."))
     results = [summary(record.accuracy, record.seen) for record in records]
     for name in results[0]:
         values = [result[name] for result in results]
@@ -81,7 +79,3 @@ def _value(text: object) -> object:
         return ast.literal_eval(text) if isinstance(text, str) else text
     except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two: brackets without end
         return text
-
-
-if __name__ == "__main__":
-    main()

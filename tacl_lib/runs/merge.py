@@ -124,13 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for answer in merge(options.folder, Store(options.into), options.logs):
                 print(answer.line())
                 answers.append(answer)
-    except (TaclError, OSError) as error:
-        sys.exit(f"tacl merge: {error}")
+    except OSError as error:  # a folder that cannot be read
+        sys.exit(f"merge: {error}")
     counts = [sum(answer.verdict == verdict for answer in answers) for verdict in (TAKEN, THERE, REFUSED)]
     print("{} taken, {} already there, {} refused.".format(*counts))
     if counts[2]:
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -7,7 +7,6 @@ an update, it brings what is missing.
 
 import argparse
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -71,12 +70,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="a new one, or one made before: it gets what is missing")
     parser.add_argument("--lecturer", action="store_true", help="with solutions, marking schemes and plans of meetings")
     options = parser.parse_args(arguments)
-    try:
-        kept = lay_out(options.folder, options.lecturer)
-    except TaclError as error:
-        sys.exit(f"new: {error}")
+    kept = lay_out(options.folder, options.lecturer)
     print(*kept, f"{options.folder} is ready. Next:  cd {options.folder}  and  tacl lab", sep="\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -29,7 +29,7 @@ from data_tools import (  # noqa: F401 (fixtures)
 )
 from PIL import Image
 
-from tacl_lib.data import Dataset, __main__, available, embedded, load, loading, register_dataset
+from tacl_lib.data import Dataset, available, command, embedded, load, loading, register_dataset
 from tacl_lib.data.catalog import CATALOG, CIFAR_BATCHES, IDX_FILES
 from tacl_lib.data.forms import SPRITES
 from tacl_lib.errors import TaclError
@@ -264,7 +264,7 @@ def test_other_digits_are_refused(monkeypatch):
 
 def test_the_command_goes_past_failures_and_tells_them(capsys, tmp_path):
     put(tmp_path / "mine", idx_files())
-    assert __main__.main(["--folder", str(tmp_path / "mine")]) == 0
+    assert command.main(["--folder", str(tmp_path / "mine")]) == 0
     out, err = capsys.readouterr()
     rows = {line.split(" | ")[0].strip(): line for line in out.splitlines() if " | " in line}
     assert set(rows) >= {"mnist", "fashion_mnist", "notmnist", "cifar10", "svhn", "digits"}
@@ -273,7 +273,7 @@ def test_the_command_goes_past_failures_and_tells_them(capsys, tmp_path):
     assert "not found" in rows["svhn"]
     assert "holds no files of SVHN" in out
     assert "warning: notMNIST was not taken from" in err
-    assert __main__.main(["svhn"]) == 1
+    assert command.main(["svhn"]) == 1
 
 
 def test_the_command_fails_without_digits(monkeypatch, capsys):
@@ -281,5 +281,5 @@ def test_the_command_fails_without_digits(monkeypatch, capsys):
         raise TaclError("no scikit-learn.")
 
     monkeypatch.setattr(loading, "digits", broken)
-    assert __main__.main([]) == 1
+    assert command.main([]) == 1
     assert "no scikit-learn" in capsys.readouterr().out

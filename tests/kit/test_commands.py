@@ -41,7 +41,7 @@ def test_options_alone_are_a_run(monkeypatch):
 
 
 def test_what_a_command_fails_with_is_the_exit_code(monkeypatch):
-    monkeypatch.setattr("tacl_lib.data.__main__.main", lambda arguments: 1)
+    monkeypatch.setattr("tacl_lib.data.command.main", lambda arguments: 1)
     with pytest.raises(SystemExit) as caught:
         tacl.main(["data"])
     assert caught.value.code == 1

@@ -59,7 +59,7 @@ def test_every_printed_command_makes_the_runs_that_it_stands_beside(monkeypatch)
     assert len(rows) == len(evidence.records) + sum(map(bool, of_study)) + of_no_study
     stored = {spec.name(): seeds for spec, seeds in Store(REFERENCE).catalogue().items()}
     for runs, options in rows:
-        with pytest.raises(SystemExit):
+        with pytest.raises(TaclError, match="asked"):
             command_line.main(options.split())
         name, seeds = asked.pop()
         assert set(stored[name]) == set(seeds), options

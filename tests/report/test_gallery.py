@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from tacl_lib import __main__ as tacl
 from tacl_lib.errors import TaclError
 from tacl_lib.report import gallery
 from tacl_lib.report.figures import alt_of
@@ -86,8 +87,8 @@ def test_each_cluster_figure_shows_its_own_runs(name, rate, policies, tmp_path, 
 
 def test_an_unknown_figure_is_one_sentence(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
-        gallery.main(["disjoint_mnits", "--profile", "paper", "--results", str(tmp_path)])
-    assert ended.value.code.startswith("gallery: unknown figure 'disjoint_mnits'; choose one of: method_strategy")
+        tacl.main(["figure", "disjoint_mnits", "--profile", "paper", "--results", str(tmp_path)])
+    assert ended.value.code.startswith("figure: unknown figure 'disjoint_mnits'; choose one of: method_strategy")
     with pytest.raises(TaclError, match="unknown figure"):
         Gallery(PROFILES["paper"], Store(tmp_path)).draw("nothing")
 

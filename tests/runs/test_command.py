@@ -7,6 +7,7 @@ import pytest
 from sentences import one_sentence
 from small_training import contents, parts_in
 
+from tacl_lib import __main__ as tacl
 from tacl_lib.core.learners import LEARNERS
 from tacl_lib.errors import TaclError
 from tacl_lib.runs import RunSpec, run
@@ -110,10 +111,10 @@ def test_command_line_prints_the_summary_and_writes_records(tmp_path, capsys):
 def test_command_line_answers_a_bad_option_with_a_sentence(options):
     """`sys.exit` of a text prints it and ends with code 1."""
     with pytest.raises(SystemExit) as caught:
-        main([*COMMAND, *options])
+        tacl.main([*COMMAND, *options])
     message = caught.value.code
     assert isinstance(message, str)
-    assert message.startswith("tacl: ")
+    assert message.startswith("run: ")
     assert "\n" not in message
 
 

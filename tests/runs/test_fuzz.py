@@ -99,11 +99,12 @@ def test_a_command_line_is_begun_or_refused_in_a_sentence(no_work, options, pair
     words += ["--set", *(f"{name}={value}" for name, value in pairs)] if pairs else []
     words += ["--seeds", *seeds] if seeds else []
     words += [f"--out={out}"] if out else []
-    with pytest.raises((SystemExit, Begun)) as ended:
+    with pytest.raises((TaclError, SystemExit, Begun)) as ended:
         command.main(words)
-    if isinstance(ended.value, SystemExit) and ended.value.code != 2:  # 2: argparse has printed its own sentence
-        assert ended.value.code.startswith("tacl: ")
-        one_sentence(ended.value.code)
+    if isinstance(ended.value, SystemExit):
+        assert ended.value.code == 2  # argparse has printed its own message
+    elif isinstance(ended.value, TaclError):
+        one_sentence(str(ended.value))
 
 
 @fuzz

@@ -334,7 +334,7 @@ def test_without_nbgrader_only_grading_is_missing_and_says_so(tmp_path):
     code = (
         "import sys; sys.modules['nbgrader'] = None\n"
         "from tacl_lib.places import coursework\n"
-        "from tacl_lib.teaching.coursework.__main__ import main\n"
+        "from tacl_lib.__main__ import main\n"
         "from tacl_lib.teaching.coursework.generate import generated\n"
         "assert generated(coursework())\n"
         f"main(['grade', {str(tmp_path)!r}])"
@@ -342,14 +342,14 @@ def test_without_nbgrader_only_grading_is_missing_and_says_so(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.strip() == (
-        "coursework: grading needs nbgrader; `make grade` installs it, or: pip install '.[instructor]'."
+        "grade: grading needs nbgrader; `make grade` installs it, or: pip install '.[instructor]'."
     )
 
 
 def test_the_command_says_in_one_sentence_what_is_missing(nbgrader, tmp_path):
-    from tacl_lib.teaching.coursework.__main__ import main
+    from tacl_lib.__main__ import main
 
-    with pytest.raises(SystemExit, match=r"^coursework: there is no folder .*nowhere; it should hold"):
+    with pytest.raises(SystemExit, match=r"^grade: there is no folder .*nowhere; it should hold"):
         main(["grade", str(tmp_path / "nowhere"), "--output", str(tmp_path / "out")])
 
 

@@ -199,13 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="of plans in notebooks/teaching, e.g. 2_agem; none: all"
     )
-    try:
-        _write(parser.parse_args(arguments).names)
-    except TaclError as error:
-        raise SystemExit(f"slides: {error}") from None
-
-
-def _write(names: Sequence[str]) -> None:
+    names = parser.parse_args(arguments).names
     known = {path.stem: path for path in sorted(PLANS.glob("[0-9]*.md"))}
     if unknown := [name for name in names if name not in known]:
         raise TaclError(f"there is no plan {unknown[0]!r}; choose one of: {', '.join(known)}.")
@@ -215,7 +209,3 @@ def _write(names: Sequence[str]) -> None:
         page = deck(known[name], lesson)
         write_whole(BUILT / f"{name}.html", lambda path, page=page: path.write_text(page, encoding="utf-8"))
         print(BUILT / f"{name}.html", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -43,7 +43,3 @@ def table(rows: list[tuple[str, ...]]) -> str:
     return "\n".join(
         " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
 """``make coursework``, ``make release``, ``make grade``:  tacl coursework generate | release | grade SUBMISSIONS"""
 
 import argparse
-import sys
 from pathlib import Path
 
 from tacl_lib.errors import TaclError
@@ -29,25 +28,18 @@ def main(arguments: list[str] | None = None) -> None:
     grading.add_argument("--timeout", type=int, default=60, help="seconds that a cell may take")
     options = parser.parse_args(arguments)
     sets = coursework()
-    try:
-        if options.command == "generate":
-            if INSTALLED and sets.is_relative_to(PROJECT):
-                raise TaclError("there are no problem sets of your own here; make a folder: tacl new FOLDER --lecturer")
-            for path in generate(sets):
-                print(path.relative_to(sets.parent))
-        elif options.command == "release":
-            made = write_bundle(sets.parent, options.output, options.hints, with_sets=options.class_list is None)
-            if options.class_list:
-                made += write_variants(sets.parent, options.variants, options.class_list, options.hints)
-            print(*made, sep="\n")
-        else:
-            from tacl_lib.teaching.coursework.grading import grade  # nbgrader is in the instructor extra only
+    if options.command == "generate":
+        if INSTALLED and sets.is_relative_to(PROJECT):
+            raise TaclError("there are no problem sets of your own here; make a folder: tacl new FOLDER --lecturer")
+        for path in generate(sets):
+            print(path.relative_to(sets.parent))
+    elif options.command == "release":
+        made = write_bundle(sets.parent, options.output, options.hints, with_sets=options.class_list is None)
+        if options.class_list:
+            made += write_variants(sets.parent, options.variants, options.class_list, options.hints)
+        print(*made, sep="\n")
+    else:
+        from tacl_lib.teaching.coursework.grading import grade  # nbgrader is in the instructor extra only
 
-            chosen = options.submissions, options.output, options.timeout, options.table, options.column, options.hints
-            print(grade(sets / "source", *chosen, options.variants).text())
-    except TaclError as error:
-        sys.exit(f"coursework: {error}")
-
-
-if __name__ == "__main__":
-    main()
+        chosen = options.submissions, options.output, options.timeout, options.table, options.column, options.hints
+        print(grade(sets / "source", *chosen, options.variants).text())
