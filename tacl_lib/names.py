@@ -1,7 +1,7 @@
-"""The vocabulary: what things are called, in which order they stand, and how they look. Defined here and nowhere else.
+"""The vocabulary: what things are called, their order, and how they look. Defined here and nowhere else.
 
-Keys are the names in specs and files. A method of the paper is a learner's file and a line here; learners, policies and
-datasets of a user need no line: they stand after the paper's.
+Keys are the names used in specs and files. A method of the paper is one learner's file and one line here; a user's own
+learners, policies and datasets need no line: they come after the paper's, under their own names.
 """
 
 from typing import NamedTuple
@@ -15,21 +15,21 @@ class Method(NamedTuple):
     dash: tuple[float, ...]  #: lengths of ink and gap in line widths; empty: solid
     marker: str
     width: float = 1.5
-    aware: bool = False  #: told when a task ends: shown in grey, for context, and on disjoint tasks only
+    aware: bool = False  #: it is told when a task ends: shown in grey, for context, on disjoint tasks only
 
 
 class Titled(NamedTuple):
-    """What something is called, by us and in the paper's tables."""
+    """Our title, and the paper's spelling in its tables."""
 
     title: str
     printed: str
 
 
 class Metric(NamedTuple):
-    """What a metric is called, and which end of it is good."""
+    """A metric's title, and whether high values are good."""
 
     title: str
-    of: str  #: what is averaged, in a few words
+    of: str  #: what is averaged
     higher_is_better: bool
 
 
@@ -52,7 +52,7 @@ DATASETS = {
     "cifar10": Titled("CIFAR-10", "CIFAR10"),
     "svhn": Titled("SVHN", "SVHN"),
 }
-EMBEDDED = {"digits": "Digits"}  #: datasets that are not the paper's, and are always there
+EMBEDDED = {"digits": "Digits"}  #: not in the paper, but always available
 
 SPLITS = {
     "permutation": Titled("Permutation", "perm"),
@@ -67,11 +67,21 @@ METRICS = {
     "forgetting": Metric("Forgetting of the first task", "best accuracy so far minus the present one", False),
 }
 
-#: How a memory finds a place for a newcomer; the first two are the paper's.
-POLICIES = {
-    "clustering": "Clustering",
-    "random": "Random assignment",
-    "fifo": "First in, first out",
-    "reservoir": "Reservoir",
-}
-SAMPLING_RATES = (0.01, 0.1, 1.0)  #: of the paper's study
+#: The paper's study of the memory: how it places a newcomer, and how often it gets one.
+POLICIES = {"clustering": "Clustering", "random": "Random assignment"}
+SAMPLING_RATES = (0.01, 0.1, 1.0)
+
+_TITLED = {"method": METHODS, "dataset": DATASETS, "split": SPLITS, "metric": METRICS}
+_TITLES = {kind: {name: known.title for name, known in of_kind.items()} for kind, of_kind in _TITLED.items()}
+_TITLES |= {"experiment": EXPERIMENTS, "policy": POLICIES, "dataset": _TITLES["dataset"] | EMBEDDED}
+
+
+def title(kind: str, name: str) -> str:
+    """The title of a method, dataset, split, metric, experiment or policy; a user's own has its name for a title."""
+    return _TITLES[kind].get(name, name)
+
+
+def printed(kind: str, name: str) -> str:
+    """A dataset or split as the paper's tables spell it; a user's own by its name."""
+    known = _TITLED[kind]
+    return known[name].printed if name in known else name

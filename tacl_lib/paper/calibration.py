@@ -16,7 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 from tacl_lib.errors import unknown_name
-from tacl_lib.paper import METRICS, published
+from tacl_lib.names import METRICS
+from tacl_lib.paper.published import published
 from tacl_lib.runs.execution import execute
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.profiles import PROFILES

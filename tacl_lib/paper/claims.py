@@ -1,13 +1,16 @@
-"""What the paper says in words of its tables, each claim as a test on numbers.
+"""What the paper says about its tables, each claim as a test on numbers.
 
-A claim has parts, one for each column or pair that it speaks of. A part holds, fails, or cannot be tested because a
-run is missing. Limits in brackets are ours: the paper gives none.
+A claim has parts, one for each column or pair that it covers. A part holds, fails, or cannot be tested because runs are
+missing. Limits in brackets are ours: the paper gives none.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 import pandas as pd
 
+from tacl_lib.names import DATASETS, EXPERIMENTS, METHODS, METRICS, SPLITS, title
 from tacl_lib.paper.compare import DIGITS
 from tacl_lib.paper.judging import (
     USUAL,
@@ -22,7 +25,7 @@ from tacl_lib.paper.judging import (
     significantly_better,
 )
 from tacl_lib.paper.memory_claims import Study, about_memory
-from tacl_lib.paper.published import DATASETS, EXPERIMENTS, METHODS, METRICS, SPLITS, is_task_aware, methods_in
+from tacl_lib.paper.published import is_task_aware, methods_in
 
 AGNOSTIC = tuple(method for method in METHODS if not is_task_aware(method))
 OURS = ("ta_ogd", "ta_agem")
@@ -32,66 +35,10 @@ LIKE_MNIST, COLOURED = ("mnist", "fashion_mnist", "notmnist"), ("cifar10", "svhn
 def findings(runs: pd.DataFrame, study: Study | None = None, limits: Limits = USUAL) -> list[Finding]:
     """All claims, in the paper's order. runs: `Store.summaries` of the paper's profile.
 
-    limits: to judge by; the titles always say the usual ones.
+    limits: to judge by; the texts always name the usual ones.
     """
     results = Results(runs)
-    claims: list[tuple[str, Callable[[Results, Limits], Iterator[Part]]]] = [
-        ("The two reduce forgetting without being told the tasks (significantly less than SGD)", _less_forgetting),
-        (
-            "TA-OGD and TA-A-GEM do significantly better than BGD on MNIST, Fashion MNIST and NOT MNIST: rotation and "
-            "class split",
-            lambda results, _: _beat_bgd(results, ("rotation", "class")),
-        ),
-        (
-            "The same on permutation (of which the paper also says that it shows no remarkable differences)",
-            lambda results, _: _beat_bgd(results, ("permutation",)),
-        ),
-        (f"On CIFAR10 and SVHN the two are comparable to BGD (within {USUAL.comparable})", _like_bgd),
-        (f"On permutation no remarkable differences between methods (all within {USUAL.alike})", _permutation_alike),
-        (
-            f"On permutation SGD forgets little (at most {USUAL.little_forgetting}, and less than on rotation and on "
-            "class split)",
-            _sgd_on_permutation,
-        ),
-        ("On rotation A-GEM, which is told the tasks, is significantly best of all", _agem_on_rotation),
-        (
-            "On rotation of MNIST and NOT MNIST the two mitigate forgetting moderately (significantly less than SGD)",
-            _less_forgetting_on_rotation,
-        ),
-        (
-            "On rotation of Fashion MNIST TA-A-GEM is significantly the best task-agnostic method",
-            _best_on_rotation,
-        ),
-        (
-            "The lead of the better of the two over all other task-agnostic methods is largest on class split",
-            _lead_is_largest_on_class,
-        ),
-        (
-            "On class split of MNIST the two are significantly better than the other task-agnostic ones",
-            _best_on_class,
-        ),
-        (
-            f"On class split of Fashion MNIST TA-A-GEM is on par with A-GEM (at most {USUAL.on_par} lower)",
-            _on_par_fashion,
-        ),
-        (
-            "On class split of NOT MNIST TA-OGD is best of the task-agnostic and on par with A-GEM (at most "
-            f"{USUAL.on_par} lower)",
-            _crown_on_notmnist,
-        ),
-        *(
-            (
-                f"Continuous change gives about the same {METRICS[metric].title.lower()} (within {USUAL.comparable})",
-                lambda results, limits, metric=metric: _continuous_alike(results, limits, metric),
-            )
-            for metric in METRICS
-        ),
-        (
-            f"With blurred boundaries the two fare just as well (at most {USUAL.comparable} lower)",
-            _not_lower_when_blurred,
-        ),
-    ]
-    found = [Finding(claim, tuple(parts(results, limits))) for claim, parts in claims]
+    found = [Finding(claim.text, tuple(claim.parts(results, limits)), claim.key) for claim in CLAIMS]
     sgd = results.values("fashion_mnist", "class", "sgd", metric="forgetting")
     return [*found, *about_memory(study or {}, sgd, limits)]
 
@@ -104,7 +51,7 @@ def _less_forgetting(results: Results, _: Limits) -> Iterator[Part]:
                     yield significantly_better(results, dataset, split, method, "sgd", "forgetting", experiment)
 
 
-def _beat_bgd(results: Results, splits: tuple[str, ...]) -> Iterator[Part]:
+def _beat_bgd(results: Results, _: Limits, splits: tuple[str, ...]) -> Iterator[Part]:
     for dataset in LIKE_MNIST:
         for split in splits:
             for method in OURS:
@@ -122,8 +69,9 @@ def _permutation_alike(results: Results, limits: Limits) -> Iterator[Part]:
     for dataset in LIKE_MNIST:
         means = [results.mean(dataset, "permutation", method) for method in METHODS]
         known = [mean for mean in means if mean is not None]
-        spread = f"{DATASETS[dataset]}: {min(known):.3f} to {max(known):.3f}" if known else f"{DATASETS[dataset]}: –"
-        yield Part(as_printed(max(known), min(known)) <= limits.alike if None not in means else None, spread)
+        spread = f"{min(known):.3f} to {max(known):.3f}" if known else "–"
+        alike = as_printed(max(known), min(known)) <= limits.alike if None not in means else None
+        yield Part(alike, f"{title('dataset', dataset)}: {spread}")
 
 
 def _sgd_on_permutation(results: Results, limits: Limits) -> Iterator[Part]:
@@ -131,12 +79,11 @@ def _sgd_on_permutation(results: Results, limits: Limits) -> Iterator[Part]:
         values = {split: results.mean(dataset, split, "sgd", metric="forgetting") for split in SPLITS}
         forgotten = values["permutation"]
         little = None if forgotten is None else round(forgotten, DIGITS) <= limits.little_forgetting
-        yield Part(little, f"{DATASETS[dataset]}: SGD's forgetting on permutation {number(forgotten)}")
+        yield Part(little, f"{title('dataset', dataset)}: SGD's forgetting on permutation {number(forgotten)}")
         tested = None not in values.values()
         less = forgotten < min(values["rotation"], values["class"]) if tested else None
-        yield Part(
-            less, f"{DATASETS[dataset]}: its forgetting on " + ", ".join(f"{s} {number(v)}" for s, v in values.items())
-        )
+        shown = ", ".join(f"{split} {number(value)}" for split, value in values.items())
+        yield Part(less, f"{title('dataset', dataset)}: its forgetting on {shown}")
 
 
 def _agem_on_rotation(results: Results, _: Limits) -> Iterator[Part]:
@@ -164,7 +111,7 @@ def _lead_is_largest_on_class(results: Results, _: Limits) -> Iterator[Part]:
                 leads[split] = best - max(means[method] for method in AGNOSTIC if method not in OURS)
         holds = max(leads, key=leads.get) == "class" if len(leads) == len(SPLITS) else None
         shown = ", ".join(f"{split} {leads[split]:+.3f}" if split in leads else f"{split} –" for split in SPLITS)
-        yield Part(holds, f"{DATASETS[dataset]}: {shown}")
+        yield Part(holds, f"{title('dataset', dataset)}: {shown}")
 
 
 def _best_on_class(results: Results, _: Limits) -> Iterator[Part]:
@@ -173,7 +120,7 @@ def _best_on_class(results: Results, _: Limits) -> Iterator[Part]:
             yield significantly_better(results, "mnist", "class", method, rival)
 
 
-def _on_par_fashion(results: Results, limits: Limits) -> Iterator[Part]:
+def _on_par_on_fashion_mnist(results: Results, limits: Limits) -> Iterator[Part]:
     yield near(
         results,
         ("fashion_mnist", "class", "ta_agem"),
@@ -183,7 +130,7 @@ def _on_par_fashion(results: Results, limits: Limits) -> Iterator[Part]:
     )
 
 
-def _crown_on_notmnist(results: Results, limits: Limits) -> Iterator[Part]:
+def _on_par_on_notmnist(results: Results, limits: Limits) -> Iterator[Part]:
     yield significantly_best(results, "notmnist", "class", "ta_ogd", AGNOSTIC)
     yield near(results, ("notmnist", "class", "ta_ogd"), ("notmnist", "class", "agem"), limits.on_par, or_higher=True)
 
@@ -202,3 +149,91 @@ def _not_lower_when_blurred(results: Results, limits: Limits) -> Iterator[Part]:
             for method in OURS:
                 cell = (dataset, split, method)
                 yield near(results, cell, cell, limits.comparable, experiment="continuous", or_higher=True)
+
+
+class Claim(NamedTuple):
+    """A claim about the tables."""
+
+    key: str
+    text: str
+    parts: Callable[[Results, Limits], Iterator[Part]]
+
+
+CLAIMS = (
+    Claim(
+        "less_forgetting",
+        "TA-OGD and TA-A-GEM forget significantly less than SGD, without being told the tasks",
+        _less_forgetting,
+    ),
+    Claim(
+        "beat_bgd",
+        "On rotation and class split of MNIST, Fashion-MNIST and notMNIST the two are significantly better than BGD",
+        partial(_beat_bgd, splits=("rotation", "class")),
+    ),
+    Claim(
+        "beat_bgd_on_permutation",
+        "The same on permutation (where the paper also says that there are no remarkable differences)",
+        partial(_beat_bgd, splits=("permutation",)),
+    ),
+    Claim("like_bgd", f"On CIFAR-10 and SVHN the two are comparable to BGD (within {USUAL.comparable})", _like_bgd),
+    Claim(
+        "permutation_alike",
+        f"On permutation there are no remarkable differences between methods (all within {USUAL.alike})",
+        _permutation_alike,
+    ),
+    Claim(
+        "sgd_on_permutation",
+        f"On permutation SGD forgets little (at most {USUAL.little_forgetting}, and less than on rotation or class "
+        "split)",
+        _sgd_on_permutation,
+    ),
+    Claim(
+        "agem_on_rotation",
+        "On rotation A-GEM, which is told the tasks, is significantly better than all other methods",
+        _agem_on_rotation,
+    ),
+    Claim(
+        "less_forgetting_on_rotation",
+        "On rotation of MNIST and notMNIST the two mitigate forgetting moderately (significantly less than SGD)",
+        _less_forgetting_on_rotation,
+    ),
+    Claim(
+        "best_on_rotation",
+        "On rotation of Fashion-MNIST TA-A-GEM is significantly the best task-agnostic method",
+        _best_on_rotation,
+    ),
+    Claim(
+        "lead_on_class",
+        "The better of the two leads all other task-agnostic methods by most on class split",
+        _lead_is_largest_on_class,
+    ),
+    Claim(
+        "best_on_class",
+        "On class split of MNIST the two are significantly better than the other task-agnostic methods",
+        _best_on_class,
+    ),
+    Claim(
+        "on_par_on_fashion_mnist",
+        f"On class split of Fashion-MNIST TA-A-GEM is on par with A-GEM (at most {USUAL.on_par} lower)",
+        _on_par_on_fashion_mnist,
+    ),
+    Claim(
+        "on_par_on_notmnist",
+        "On class split of notMNIST TA-OGD is the best task-agnostic method, and on par with A-GEM (at most "
+        f"{USUAL.on_par} lower)",
+        _on_par_on_notmnist,
+    ),
+    *(
+        Claim(
+            f"continuous_{metric}",
+            f"Continuous change gives about the same {title('metric', metric).lower()} (within {USUAL.comparable})",
+            partial(_continuous_alike, metric=metric),
+        )
+        for metric in METRICS
+    ),
+    Claim(
+        "blurred",
+        f"The two do just as well where task boundaries are blurred (at most {USUAL.comparable} lower)",
+        _not_lower_when_blurred,
+    ),
+)

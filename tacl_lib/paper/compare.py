@@ -1,4 +1,4 @@
-"""Our numbers beside the paper's: difference, verdict, and one honest line about all of them."""
+"""Our numbers beside the paper's: differences, verdicts, and one honest line that sums them up."""
 
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -8,16 +8,17 @@ import pandas as pd
 
 from tacl_lib.engine.networks import MLP
 from tacl_lib.errors import TaclError
-from tacl_lib.paper.published import COLUMN, KEY, METHODS, METRICS, SPLITS, is_task_aware, methods_in, published
+from tacl_lib.names import METHODS, METRICS, SPLITS
+from tacl_lib.paper.published import COLUMN, KEY, is_task_aware, methods_in, published
 from tacl_lib.paper.significance import not_worse
 
-#: A cell agrees if it differs from the paper's by at most this much. The paper gives no deviations; 0.03 is
-#: the room that we leave for five other seeds and for the choices that it leaves open.
+#: The largest difference from the paper's number that counts as agreement. The paper gives no deviations; 0.03
+#: allows for five other seeds and for the choices that it leaves open.
 TOLERANCE = 0.03
-#: digits that the paper prints; we judge what is printed, so that no table contradicts its own verdicts
+#: digits printed by the paper; we judge numbers as printed, so that no table contradicts its own verdicts
 DIGITS = 3
 PAPER_RUNS = 5
-NEAR = (0.01, 0.03, 0.05)  #: distances that agreement is counted at
+NEAR = (0.01, 0.03, 0.05)  #: agreement is counted within each of these distances
 
 WITHIN, DEVIATES, NOT_RUN, REDUCED, UNPUBLISHED, ANOTHER_SET = VERDICTS = (
     "within tolerance",
@@ -27,7 +28,12 @@ WITHIN, DEVIATES, NOT_RUN, REDUCED, UNPUBLISHED, ANOTHER_SET = VERDICTS = (
     "not in the paper",
     "another set of images: not comparable",
 )
-RUNS_OF = ["experiment", "dataset", "split", "method"]  #: what the runs of a cell share; each makes three cells
+RUNS_OF = [
+    "experiment",
+    "dataset",
+    "split",
+    "method",
+]  #: what the runs of a cell have in common; each run counts in three cells
 NO_REASON = "there is no finished run of it"
 
 
@@ -40,19 +46,19 @@ def make_cells(
 ) -> pd.DataFrame:
     """One row for each of the paper's 540 numbers, with ours beside it.
 
-    runs: `Store.summaries` of ONE profile. Datasets and learners that the paper does not have get rows of their own
-    after the paper's, with no number of the paper and the verdict "not in the paper".
-    reduced: truthy if the profile is not the paper's; then no cell is judged.
+    runs: `Store.summaries` of ONE profile. Datasets and learners that are not in the paper get rows of their own after
+    the paper's, without a number of the paper and with the verdict "not in the paper".
+    reduced: truthy unless the profile is the paper's; then no cell is judged.
     reasons: dataset → why it was not run.
-    tolerance: largest difference from the paper's number that still counts as agreement.
+    tolerance: the largest difference from the paper's number that counts as agreement.
 
     Columns: experiment, metric, dataset, split, method; ours (mean over runs, NaN if one diverged), std (n - 1;
     NaN for one run), runs, bold; paper, paper_bold; difference (ours as printed, minus the paper's), tolerance,
     verdict, reason.
-    Bold follows the paper: the best task-agnostic method of a column and those that Welch's test at 99% cannot tell
-    from it, among the methods that were run; nothing is bold where only one was, or where one has fewer runs than the
-    paper's five: the test would mean little.
-    Where a run saw another set of images than the published one, its cell is shown, but not judged.
+    Bold follows the paper: among the methods that were run, the best task-agnostic one of a column and those that
+    Welch's test at 99% cannot tell from it. Nothing is bold where only one was run, or where one has fewer than the
+    paper's five runs: the test would mean little.
+    The cell of a run on other images than the published ones is shown, but not judged.
     """
     cells = _with_unpublished(published().rename(columns={"value": "paper", "bold": "paper_bold"}), runs)
     values = _values(runs)
@@ -87,10 +93,10 @@ def make_cells(
 
 
 def counts(cells: pd.DataFrame) -> dict[str, int]:
-    """How many cells were run, how many lie how near to the paper's, and in how many columns the winner agrees.
+    """How many cells were run, how many lie within each distance, and in how many columns the winner agrees.
 
-    A column counts if all of its task-agnostic methods were run; its winner agrees if our best mean (as printed)
-    belongs to a method that is best in the paper, its bold ones if they are the very methods that the paper has bold.
+    A column counts if all of its task-agnostic methods were run. Its winner agrees if our best mean (as printed)
+    is that of a method that is best in the paper, and its bold if exactly the paper's bold methods are bold.
     """
     cells = cells[cells["paper"].notna()]
     was_run = comparable(cells)
@@ -117,12 +123,12 @@ def counts(cells: pd.DataFrame) -> dict[str, int]:
 
 
 def comparable(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the paper's that were run on the images that it names."""
+    """The paper's cells that were run on the images it names."""
     return cells[cells["paper"].notna() & (cells["runs"] > 0) & (cells["verdict"] != ANOTHER_SET)]
 
 
 def by_method(cells: pd.DataFrame) -> pd.DataFrame:
-    """The same numbers for each method: method, run, within_0.01, within_0.03, within_0.05."""
+    """The same counts for each method: method, run, within_0.01, within_0.03, within_0.05."""
     was_run = comparable(cells)
     rows = [
         {"method": method, "run": len(own), **_near(own)}
@@ -133,38 +139,38 @@ def by_method(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _near(cells: pd.DataFrame) -> dict[str, int]:
-    """How many lie how near to the paper's."""
+    """How many cells lie within each distance of the paper's."""
     return {f"within_{limit}": int((cells["difference"].abs() <= limit).sum()) for limit in NEAR}
 
 
 def whole_columns(cells: pd.DataFrame) -> pd.Series:
-    """Whether a cell's column has every task-agnostic method with as many runs as the paper's."""
+    """Whether every task-agnostic method in a cell's column has as many runs as the paper."""
     agnostic = ~cells["method"].map(is_task_aware)
     short = (agnostic & (cells["runs"] < PAPER_RUNS)).groupby([cells[name] for name in COLUMN]).transform("any")
     return ~short
 
 
 def agreement(cells: pd.DataFrame, at_paper_settings: bool) -> str:
-    """One line on how far the cells agree with the paper. It refuses to call reduced cells a reproduction."""
+    """One line on how well the cells agree with the paper; reduced cells are never called a reproduction."""
     n = counts(cells)
     if not at_paper_settings:
         return (
-            f"of {n['cells']} cells none were run at paper settings; {n['run']} were run in a reduced profile, "
+            f"of {n['cells']} cells none were run at the paper's settings; {n['run']} were run in a reduced profile, "
             "which is not comparable with the paper"
         )
     if (cells["verdict"] == REDUCED).any():
-        raise TaclError("these cells are of a reduced profile; call agreement(cells, at_paper_settings=False).")
+        raise TaclError("these cells belong to a reduced profile; call agreement(cells, at_paper_settings=False).")
     line = (
-        f"of {n['cells']} cells {n['run']} were run at paper settings, {n['within_0.01']} within 0.01, "
+        f"of {n['cells']} cells {n['run']} were run at the paper's settings; {n['within_0.01']} lie within 0.01, "
         f"{n['within_0.03']} within 0.03, {n['within_0.05']} within 0.05; "
         f"the winner agrees in {n['agree']} of the {n['columns']} columns (of {n['all_columns']}: dataset, split, "
-        "experiment, metric) where all task-agnostic methods were run"
+        "experiment, metric) in which all task-agnostic methods were run"
     )
     return line + (f"; {n['short']} cells have fewer than {PAPER_RUNS} runs" if n["short"] else "")
 
 
 def _with_unpublished(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The paper's cells, and empty ones for every other dataset or method among the runs: whole columns and rows."""
+    """The paper's cells, and empty ones for every other dataset or method among the runs, as whole columns and rows."""
     new = []
     for experiment in cells["experiment"].unique():
         paper, own = (frame[frame["experiment"] == experiment] for frame in (cells, runs))
@@ -181,17 +187,17 @@ def _with_unpublished(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _keys_where(runs: pd.DataFrame, column: str, holds: Callable[[object], bool]) -> set[tuple]:
-    """Experiment, dataset, split and method of cells with a run of which that holds."""
+    """Experiment, dataset, split and method of the cells with a run for which the condition holds."""
     if column not in runs:
         return set()
     return set(runs.loc[runs[column].map(holds).astype(bool), RUNS_OF].itertuples(index=False, name=None))
 
 
 def _values(runs: pd.DataFrame) -> dict[tuple, np.ndarray]:
-    """The results over runs of each cell, by its key."""
+    """The results of each cell's runs, by its key."""
     missing = [name for name in [*RUNS_OF, "seed", *METRICS] if name not in runs]
     if missing:
-        raise TaclError(f"the runs have no column {', '.join(missing)}; give what Store.summaries() returns.")
+        raise TaclError(f"the runs have no column {', '.join(missing)}; pass what Store.summaries() returns.")
     values = {}
     for (experiment, dataset, split, method), group in runs.groupby(RUNS_OF, sort=False):
         specs = group["spec"].unique() if "spec" in group else ()

@@ -1,43 +1,47 @@
-"""The paper in ten claims: what a reader wants to know first, each made of one or more of all claims."""
+"""The paper in ten claims: what readers want to know first, each made up of one or more of all claims."""
 
 from collections.abc import Sequence
 
 from tacl_lib.paper.judging import Finding
 
-#: the sentence, and how the claims begin that it is made of (`claims.findings`)
+#: a headline, and the keys of its claims (`claims.CLAIMS`, `memory_claims.CLAIMS`)
 TEN = (
-    ("TA-OGD and TA-A-GEM forget less than SGD, and nobody tells them the tasks", ("The two reduce forgetting",)),
+    ("TA-OGD and TA-A-GEM forget less than SGD, and nobody tells them the tasks", ("less_forgetting",)),
     (
         "They beat BGD, the task-agnostic rival, on the three grey datasets",
-        ("TA-OGD and TA-A-GEM do significantly better", "The same on permutation"),
+        ("beat_bgd", "beat_bgd_on_permutation"),
     ),
-    ("On the two colour datasets they do about as well as BGD", ("On CIFAR10 and SVHN",)),
-    ("On permutation the methods hardly differ, and even SGD forgets little", ("On permutation",)),
-    ("On rotation A-GEM, which is told the tasks, is best of all", ("On rotation A-GEM",)),
-    ("On rotation both still forget less, and on Fashion-MNIST TA-A-GEM leads its kind", ("On rotation of",)),
-    ("They gain most on class split", ("The lead of the better", "On class split of MNIST")),
+    ("On the two colour datasets they do about as well as BGD", ("like_bgd",)),
+    (
+        "On permutation the methods hardly differ, and even SGD forgets little",
+        ("permutation_alike", "sgd_on_permutation"),
+    ),
+    ("On rotation A-GEM, which is told the tasks, is best of all", ("agem_on_rotation",)),
+    (
+        "On rotation both still forget less, and on Fashion-MNIST TA-A-GEM leads its kind",
+        ("less_forgetting_on_rotation", "best_on_rotation"),
+    ),
+    ("They gain most on class split", ("lead_on_class", "best_on_class")),
     (
         "On class split the better one is on par with A-GEM, although not told the tasks",
-        ("On class split of Fashion", "On class split of NOT"),
+        ("on_par_on_fashion_mnist", "on_par_on_notmnist"),
     ),
-    ("Blurred task boundaries do not harm them", ("With blurred boundaries",)),
+    ("Blurred task boundaries do not harm them", ("blurred",)),
     (
         "It is the clusters that keep old tasks: random assignment loses them",
-        ("Clustering keeps", "With clustering, samples", "With random assignment old tasks"),
+        ("more_varied", "kept", "lost_at_once"),
     ),
 )
 
 
 def ten_claims(findings: Sequence[Finding]) -> list[Finding]:
-    """The ten, each with the parts of all claims that it is made of. findings: `claims.findings`."""
-    return [
-        Finding(title, tuple(part for found in findings if found.claim.startswith(begins) for part in found.parts))
-        for title, begins in TEN
-    ]
+    """The ten, each with the parts of all its claims. findings: `claims.findings`."""
+    known = {found.key: found for found in findings}
+    return [Finding(title, tuple(part for key in keys for part in known[key].parts)) for title, keys in TEN]
 
 
 def in_numbers(finding: Finding) -> str:
-    """One line: how many parts hold, and one of them with its numbers, rather one that fails."""
+    """One line: how many parts hold, and the numbers of one of them, if possible one that fails."""
     if not finding.tested:
         return f"none of {len(finding.parts)} parts has runs yet"
     failing = [part for part in finding.tested if not part.holds]

@@ -1,4 +1,4 @@
-"""The runs of the paper's grid that a store holds, as tables: ours beside the paper's, the clustering study, claims."""
+"""A store's runs of the paper's grid as tables: our numbers beside the paper's, the clustering study, claims."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -7,21 +7,22 @@ import pandas as pd
 
 from tacl_lib.core.metrics import summary
 from tacl_lib.errors import TaclError
-from tacl_lib.paper import METHODS as TITLES
-from tacl_lib.paper import PAPER_RUNS, USUAL, Finding, agreement, findings, make_cells, methods_in, published_runs
+from tacl_lib.names import DATASETS, EXPERIMENTS, METRICS, SPLITS, title
 from tacl_lib.paper.calibration import AS_RUN, Alternative
-from tacl_lib.paper.compare import RUNS_OF, whole_columns
+from tacl_lib.paper.claims import findings
+from tacl_lib.paper.compare import PAPER_RUNS, RUNS_OF, agreement, make_cells, whole_columns
+from tacl_lib.paper.judging import USUAL, Finding, published_runs
 from tacl_lib.paper.markdown import markdown_table
+from tacl_lib.paper.published import methods_in
 from tacl_lib.paper.readings import HOW_TO_REPEAT, PAPER, made
-from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_jobs
-from tacl_lib.runs.profiles import PAPER_DATASETS, SPLITS
+from tacl_lib.runs.grid import Job, all_jobs, study_jobs, study_records
 from tacl_lib.runs.spec import RunSpec
-from tacl_lib.runs.store import METRICS, ReadOnce, Store
+from tacl_lib.runs.store import ReadOnce, Store
 from tacl_lib.runs.together import Together
 from tacl_lib.training.record import Record
 
-FAILS = "✗"  #: before the numbers of a part that does not hold
-_BETWEEN_PARTS = "<br>"  # a line for each part of a claim, also in a cell of a Markdown table
+FAILS = "✗"  #: marks the numbers of a part that does not hold
+_BETWEEN_PARTS = "<br>"  # a line break that also works in a cell of a Markdown table
 
 
 class Judged(NamedTuple):
@@ -34,13 +35,13 @@ class Judged(NamedTuple):
 
 
 class Evidence:
-    """The runs of the paper's grid that a store holds, and what they say."""
+    """A store's runs of the paper's grid, and what follows from them."""
 
     def __init__(self, store: Store):
         self.store = store = store if isinstance(store, ReadOnce) else ReadOnce(store.folder)
-        self.jobs = [job for job in all_jobs(PAPER, PAPER_DATASETS) if "policy" not in job.spec.learner_settings]
+        self.jobs = [job for job in all_jobs(PAPER, PAPER.datasets) if "policy" not in job.spec.learner_settings]
         self.records: dict[tuple[str, ...], list[Record]] = {}
-        #: cells (experiment, dataset, split, method) with runs of the user's own
+        #: cells with the user's own runs: their column and method
         self.own: set[tuple[str, ...]] = set()
         for job in self.jobs:
             found = store.records(*job)
@@ -52,7 +53,7 @@ class Evidence:
             raise TaclError(f"there are no runs at the paper's settings in {store.folder.name}; run some first.")
         self.runs = store.summaries(self.jobs)
         cells = make_cells(self.runs)
-        # A method that leads only because its rivals were not run must not look like a winner.
+        # A method that leads only because its rivals have not been run must not look like a winner.
         self.cells = cells.assign(bold=cells["bold"] & whole_columns(cells))
 
     def line(self) -> str:
@@ -60,8 +61,8 @@ class Evidence:
         return f"{text[0].upper()}{text[1:]}."
 
     def column(self, column: tuple[str, str, str], more: bool = False) -> str:
-        """A Markdown table of one column, ours and the paper's. more: also the name of its runs, when they
-        were made, and how to repeat them."""
+        """A Markdown table of one column, our numbers and the paper's. more: also the name of its runs, when they were
+        executed, and how to repeat them."""
         experiment = column[0]
         names = self.cells[["experiment", "dataset", "split"]].itertuples(index=False, name=None)
         cells = self.cells[[name == column for name in names]]
@@ -72,20 +73,19 @@ class Evidence:
             records = self.records.get((column, method))
             if records:
                 own = cells[cells["method"] == method].set_index("metric")
-                row = [TITLES[method], *(_pair(own.loc[metric]) for metric in METRICS), str(len(records))]
+                row = [title("method", method), *(_pair(own.loc[metric]) for metric in METRICS), str(len(records))]
                 spec = PAPER.spec(*column[1:], experiment, method)
                 row += [f"`{spec.name()}`", made(records), _again(spec, records)] if more else []
                 rows.append(row)
-        missing = [TITLES[method] for method in methods_in(experiment) if (column, method) not in self.records]
+        missing = [title("method", method) for method in methods_in(experiment) if (column, method) not in self.records]
         return markdown_table(heads, rows) + (f"\n\nNot run yet: {', '.join(missing)}." if missing else "")
 
     def study(self, reading: Alternative = AS_RUN) -> dict[tuple[str, float], list[Record]]:
         """Records of the clustering study by policy and sampling rate. reading: of the other open settings."""
-        jobs = ((job.spec.learner_settings, Job(reading.of(job.spec), job.seeds)) for job in study_jobs(PAPER))
-        return {(own["policy"], own["sampling_rate"]): self.store.records(*job) for own, job in jobs}
+        return study_records(self.store, [Job(reading.of(job.spec), job.seeds) for job in study_jobs(PAPER)])
 
     def study_table(self, reading: Alternative = AS_RUN) -> str:
-        """The study as a Markdown table: what its memories do for accuracy, and what they hold at the end."""
+        """The study as a Markdown table: accuracies, and what the memories hold at the end."""
         heads = ["assignment", "sampling rate", "average accuracy", "first task", "forgetting"]
         heads += ["members by task", "of all", "runs", "made", HOW_TO_REPEAT]
         rows = []
@@ -103,27 +103,27 @@ class Evidence:
         return markdown_table(heads, rows)
 
     def undated(self) -> str:
-        """How many of the stored runs do not say when they were made: the oldest were made before records did."""
+        """How many stored runs have no date: the oldest were executed before records had one."""
         count = sum("finished" not in info for _, _, info in self.store.descriptions())
         return f" ({count} early ones without a date)" if count else ""
 
     def complete(self) -> pd.DataFrame:
-        """The runs of cells that have as many as the paper's, on its images: others decide no claim."""
+        """The runs of cells with as many runs as the paper's, on its images: only these decide claims."""
         runs = self.runs[~self.runs["another_set"].astype(bool)]
         return runs[runs.groupby(RUNS_OF)["seed"].transform("size") >= PAPER_RUNS]
 
     def memories(self) -> dict[tuple[str, float], list[Record]]:
-        """What of the study has as many runs as the paper's."""
+        """The variants of the study with as many runs as in the paper."""
         return {of: records for of, records in self.study().items() if len(records) >= PAPER_RUNS}
 
     def judged(self) -> list[Judged]:
-        """Each claim, judged on our numbers (of cells with five runs) and on the paper's own."""
+        """Each claim, judged on our numbers (cells with five runs) and on the paper's own."""
         runs, memories = self.complete(), self.memories()
         ours = (findings(runs, memories, USUAL.times(factor)) for factor in (1, 0.5, 2))
         return [Judged(*each) for each in zip(*ours, findings(published_runs()), strict=True)]
 
     def claims(self) -> pd.DataFrame:
-        """The same as a table."""
+        """`judged` as a table."""
         rows = []
         for ours, half, double, theirs in self.judged():
             numbers = _BETWEEN_PARTS.join(("" if part.holds else f"{FAILS} ") + part.numbers for part in ours.tested)
@@ -135,7 +135,7 @@ class Evidence:
 
     def columns(self) -> Iterator[tuple[str, str, str]]:
         """Columns with at least one run."""
-        for dataset in PAPER_DATASETS:
+        for dataset in DATASETS:
             for experiment in EXPERIMENTS:
                 for split in SPLITS:
                     if any(key[0] == (experiment, dataset, split) for key in self.records):
@@ -143,9 +143,9 @@ class Evidence:
 
 
 def _by_paper(finding: Finding) -> str:
-    """What the paper's own means say to a claim, with the numbers of the parts that they do not support."""
+    """The verdict of the paper's own means on a claim, with the numbers of the parts that they do not support."""
     if not finding.tested:
-        return "has no table"
+        return "no table"
     failing = [f"{FAILS} {part.numbers}" for part in finding.tested if not part.holds]
     return _BETWEEN_PARTS.join(
         [f"{finding.verdict} ({len(finding.tested) - len(failing)} of {len(finding.tested)})", *failing]
@@ -157,7 +157,7 @@ def _column(job: Job) -> tuple[str, str, str]:
 
 
 def _again(spec: RunSpec, records: Sequence[Record]) -> str:
-    """What to give to the command line for the very runs of a row."""
+    """The options for `tacl run` that repeat exactly the runs of a row."""
     return f"`{spec.options([record.seed for record in records])}`"
 
 

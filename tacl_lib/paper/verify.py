@@ -14,12 +14,13 @@ import numpy as np
 
 from tacl_lib.core.metrics import summary
 from tacl_lib.errors import TaclError
+from tacl_lib.names import METRICS
 from tacl_lib.paper.compare import NEAR, make_cells
 from tacl_lib.runs import RunSpec, run
 from tacl_lib.runs.cost import work
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.spec import DEFAULT_SEEDS
-from tacl_lib.runs.store import METRICS, REFERENCE, Store
+from tacl_lib.runs.store import REFERENCE, Store
 from tacl_lib.training.record import Record
 
 CHEAP = 0.25  #: the share of runs, the shortest ones, from which some are drawn

@@ -60,7 +60,6 @@ def results(store: Store, profile: Profile) -> pd.DataFrame:
     for column, shape, variant in product(columns(profile), SHAPES, VARIANTS):
         for record in store.records(*job(profile, column, shape, variant)):
             first = int(np.flatnonzero(record.epochs["task"].to_numpy() == 0)[-1])
-            held = np.nan if record.memory is None else record.memory[-1, 0] / max(record.memory[-1].sum(), 1)
             rows.append(
                 {
                     "column": title_of(column),
@@ -69,7 +68,7 @@ def results(store: Store, profile: Profile) -> pd.DataFrame:
                     "seed": record.seed,
                     **summary(record.accuracy, record.seen),
                     "learned": float(record.accuracy[first, 0]),
-                    "held": float(held),
+                    "held": record.first_task_share(),
                     "seconds": float(record.info.get("wall_seconds_of_stack", np.nan)),
                 }
             )
@@ -80,7 +79,7 @@ def results(store: Store, profile: Profile) -> pd.DataFrame:
 
 def title_of(column: tuple[str, str]) -> str:
     dataset, split = column
-    return f"{style.DATASETS.get(dataset, dataset)}, {style.SPLITS.get(split, split).lower()}"
+    return f"{names.title('dataset', dataset)}, {names.title('split', split).lower()}"
 
 
 def learned_table(runs: pd.DataFrame, profile: Profile) -> str:

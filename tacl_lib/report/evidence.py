@@ -11,11 +11,11 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from tacl_lib import places
+from tacl_lib import names, places
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
-from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, by_method
 from tacl_lib.paper.calibration import FORMER_TA_AGEM
+from tacl_lib.paper.compare import PAPER_RUNS, TOLERANCE, by_method
 from tacl_lib.paper.differences import chance_line, differing_table
 from tacl_lib.paper.markdown import markdown_table, replaced_block, without_tags
 from tacl_lib.paper.open_settings import chosen, chosen_settings
@@ -23,7 +23,7 @@ from tacl_lib.paper.paper_runs import FAILS, Evidence
 from tacl_lib.paper.readings import PAPER, others, reversed_claims, tried, untouched_line
 from tacl_lib.paper.significance import CONFIDENCE
 from tacl_lib.report import engine_speed
-from tacl_lib.report.figures import alt_of, heat_map, save, scatter, style
+from tacl_lib.report.figures import alt_of, heat_map, save, scatter
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.report.rendering import render
 from tacl_lib.report.summary import SHOWN, in_words, overview
@@ -108,11 +108,11 @@ def _claims(evidence: Evidence) -> dict:
 
 def _numbers(evidence: Evidence) -> dict:
     agreeing = by_method(evidence.cells)
-    agreeing["method"] = agreeing["method"].map(METHODS)
+    agreeing["method"] = [names.title("method", method) for method in agreeing["method"]]
     notes = _notes(evidence)
     columns = [
         (
-            f"{style.DATASETS[dataset]}, {split} split, {experiment}",
+            f"{names.title('dataset', dataset)}, {split} split, {experiment}",
             evidence.column((experiment, dataset, split), more=True),
             notes.get(dataset, ""),
         )
@@ -155,7 +155,7 @@ def _provenance(evidence: Evidence) -> dict:
     return {
         "runs": sum(made.values()),
         "machines": markdown_table(heads, rows),
-        "notes": [(style.DATASETS[dataset], note) for dataset, note in notes.items()],
+        "notes": [(names.title("dataset", dataset), note) for dataset, note in notes.items()],
         "speed": engine_speed.table(speed) if speed else "",
         "speed_caption": engine_speed.caption(speed) if speed else "",
     }

@@ -9,32 +9,29 @@ Figures go to ``figures/PROFILE`` as PNG and SVG, with an alternative text.
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from tacl_lib import names, places
+from tacl_lib import places
 from tacl_lib.errors import TaclError, unknown_name
-from tacl_lib.paper import METHODS as METHOD_TITLES
+from tacl_lib.names import EXPERIMENTS, METHODS, POLICIES, SAMPLING_RATES, SPLITS, title
 from tacl_lib.report.figures import (
     clustering_diagram,
     result_figure,
     save,
     strategy_diagram,
     study_figure,
-    style,
     timeline_figure,
 )
-from tacl_lib.runs.grid import EXPERIMENTS, Job, experiment_jobs, study_dataset, study_jobs
-from tacl_lib.runs.grid import POLICIES as STUDIED
-from tacl_lib.runs.profiles import METHODS, PROFILES, SAMPLING_RATES, SPLITS, Profile, profile_named
+from tacl_lib.runs.grid import Job, experiment_jobs, study_dataset, study_jobs, study_records
+from tacl_lib.runs.profiles import PROFILES, Profile, profile_named
 from tacl_lib.runs.store import OWN, Store
 from tacl_lib.runs.together import Together
 from tacl_lib.training.record import Record
 
-POLICIES = {names.POLICIES[policy]: policy for policy in STUDIED}
 _TITLES = {
     "method_strategy": "The strategy",
     "method_clustering": "Online clustering, step by step",
@@ -75,9 +72,9 @@ class Gallery:
         for rate in SAMPLING_RATES:
             name = f"clusters_rate_{rate:g}".replace(".", "_")
             self._figures[name] = _of(study, [rate]), partial(self._contents, rate, POLICIES)
-        for title, policy in POLICIES.items():  # the two single figures of the paper's main part
+        for policy in POLICIES:  # the two single figures of the paper's main part
             jobs = [job for job in _of(study, [1.0]) if job.spec.learner_settings["policy"] == policy]
-            self._figures[f"clusters_{policy}"] = jobs, partial(self._contents, 1.0, {title: policy})
+            self._figures[f"clusters_{policy}"] = jobs, partial(self._contents, 1.0, [policy])
 
     @property
     def names(self) -> list[str]:
@@ -103,7 +100,7 @@ class Gallery:
     def own(self, name: str) -> str:
         """The same in words; empty where there are none."""
         specs = [job.spec for job in self.own_jobs(name)]
-        return ", ".join(f"{spec.split} {METHOD_TITLES.get(spec.learner, spec.learner)}" for spec in specs)
+        return ", ".join(f"{spec.split} {title('method', spec.learner)}" for spec in specs)
 
     def draw(self, name: str) -> Figure:
         """One figure by name."""
@@ -127,7 +124,7 @@ class Gallery:
         """A figure's name in words."""
         experiment, _, dataset = name.partition("_")
         if experiment in EXPERIMENTS:
-            return f"{style.DATASETS.get(dataset, dataset)}, {style.EXPERIMENTS[experiment]}"
+            return f"{title('dataset', dataset)}, {EXPERIMENTS[experiment]}"
         rate = name.removeprefix("clusters_rate_").replace("_", ".")
         return _TITLES.get(name, f"What the clusters hold, sampling rate {rate}")
 
@@ -137,24 +134,19 @@ class Gallery:
 
     @property
     def _study_title(self) -> str:
-        return f"{style.DATASETS.get(self.study_dataset, self.study_dataset)} class split"
+        return f"{title('dataset', self.study_dataset)} class split"
 
     def study_runs(self) -> dict[tuple[str, float], list[Record]]:
         """The runs of the clustering study by policy and sampling rate."""
-        jobs = self._figures["study_accuracy"][0]
-        settings = [job.spec.learner_settings for job in jobs]
-        return {
-            (own["policy"], own["sampling_rate"]): self.store.records(*job)
-            for own, job in zip(settings, jobs, strict=True)
-        }
+        return study_records(self.store, self._figures["study_accuracy"][0])
 
     def _study(self) -> Figure:
-        title = f"TA-A-GEM with and without clustering, {self._study_title}"
-        return study_figure(self.study_runs(), title=title, reduced=self.reduced)
+        heading = f"TA-A-GEM with and without clustering, {self._study_title}"
+        return study_figure(self.study_runs(), title=heading, reduced=self.reduced)
 
-    def _contents(self, rate: float, policies: Mapping[str, str]) -> Figure:
+    def _contents(self, rate: float, policies: Iterable[str]) -> Figure:
         runs = self.study_runs()
-        panels = {title: runs[policy, rate][0] for title, policy in policies.items() if runs[policy, rate]}
+        panels = {POLICIES[policy]: runs[policy, rate][0] for policy in policies if runs[policy, rate]}
         return timeline_figure(
             panels, title=f"Cluster contents, {self._study_title}, sampling rate {rate:g}", reduced=self.reduced
         )

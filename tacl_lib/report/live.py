@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from tacl_lib.paper import METHODS, Finding, published
-from tacl_lib.paper.judging import Part, Results, number
-from tacl_lib.report.figures.style import DATASETS
+from tacl_lib.names import DATASETS, EMBEDDED, METHODS, title
+from tacl_lib.paper.judging import Finding, Part, Results, number
+from tacl_lib.paper.published import published
 from tacl_lib.training.record import Record
 
 GAP = 0.03  #: a rule is asked only of columns where the paper's own gap exceeds it
@@ -23,7 +23,7 @@ def in_kind(runs: pd.DataFrame, study: Study, study_dataset: str) -> list[Findin
     A dataset that the paper does not have is asked everything.
     """
     results = Results(runs[runs["experiment"] == "disjoint"])
-    datasets = [name for name in DATASETS if name in set(runs["dataset"])]
+    datasets = [name for name in (*EMBEDDED, *DATASETS) if name in set(runs["dataset"])]
     return [
         Finding("TA-A-GEM is above SGD on class split", tuple(_above_sgd(results, datasets))),
         Finding(f"On permutation all methods are alike (within {ALIKE})", tuple(_alike(results, datasets))),
@@ -42,7 +42,7 @@ def _above_sgd(results: Results, datasets: Sequence[str]) -> Iterator[Part]:
             continue
         ours, theirs = (results.mean(dataset, "class", method) for method in ("ta_agem", "sgd"))
         holds = None if None in (ours, theirs) else ours > theirs
-        yield Part(holds, f"{DATASETS[dataset]}: TA-A-GEM {number(ours)}, SGD {number(theirs)}")
+        yield Part(holds, f"{title('dataset', dataset)}: TA-A-GEM {number(ours)}, SGD {number(theirs)}")
 
 
 def _alike(results: Results, datasets: Sequence[str]) -> Iterator[Part]:
@@ -52,7 +52,7 @@ def _alike(results: Results, datasets: Sequence[str]) -> Iterator[Part]:
             continue
         means = _means(results, dataset, "permutation")
         holds = max(means.values()) - min(means.values()) <= ALIKE if len(means) > 1 else None
-        yield Part(holds, f"{DATASETS[dataset]}: {_ends(means)}")
+        yield Part(holds, f"{title('dataset', dataset)}: {_ends(means)}")
 
 
 def _agem_best(results: Results, datasets: Sequence[str]) -> Iterator[Part]:
@@ -63,11 +63,11 @@ def _agem_best(results: Results, datasets: Sequence[str]) -> Iterator[Part]:
         means = _means(results, dataset, "rotation")
         rivals = {method: value for method, value in means.items() if method != "agem"}
         if "agem" not in means or not rivals:
-            yield Part(None, f"{DATASETS[dataset]}: –")
+            yield Part(None, f"{title('dataset', dataset)}: –")
             continue
         second = max(rivals, key=rivals.get)
-        text = f"{DATASETS[dataset]}: A-GEM {means['agem']:.3f}, next {METHODS[second]} {rivals[second]:.3f}"
-        yield Part(means["agem"] > rivals[second], text)
+        best, next_one = f"A-GEM {means['agem']:.3f}", f"{title('method', second)} {rivals[second]:.3f}"
+        yield Part(means["agem"] > rivals[second], f"{title('dataset', dataset)}: {best}, next {next_one}")
 
 
 def _lost(study: Study, dataset: str) -> Iterator[Part]:
@@ -76,14 +76,13 @@ def _lost(study: Study, dataset: str) -> Iterator[Part]:
     shares = ", ".join(f"{policy} {'–' if share is None else f'{share:.0%}'}" for policy, share in kept.items())
     yield Part(
         kept["random"] < kept["clustering"] / 2 if tested else None,
-        f"{DATASETS.get(dataset, dataset)}: share of the first task at the end, {shares}",
+        f"{title('dataset', dataset)}: share of the first task at the end, {shares}",
     )
 
 
 def _first_task(records: Sequence[Record]) -> float | None:
     """The share of the memory that the first task has when training ends, mean over runs."""
-    shares = [record.memory[-1, 0] / max(record.memory[-1].sum(), 1) for record in records]
-    return float(sum(shares) / len(shares)) if shares else None
+    return sum(record.first_task_share() for record in records) / len(records) if records else None
 
 
 def _paper(dataset: str, split: str) -> dict[str, float]:
@@ -103,4 +102,4 @@ def _ends(means: Mapping[str, float]) -> str:
     if not means:
         return "–"
     low, high = min(means, key=means.get), max(means, key=means.get)
-    return f"{METHODS[low]} {means[low]:.3f} to {METHODS[high]} {means[high]:.3f}"
+    return f"{title('method', low)} {means[low]:.3f} to {title('method', high)} {means[high]:.3f}"

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
-from tacl_lib.paper import CITATION, SETTINGS, make_cells, specs_of_settings
+from tacl_lib.paper.compare import make_cells
 from tacl_lib.paper.open_settings import chosen
 from tacl_lib.paper.paper_runs import Evidence
-from tacl_lib.paper.published import in_order
+from tacl_lib.paper.published import CITATION, in_order
 from tacl_lib.paper.readings import PAPER
+from tacl_lib.paper.settings import SETTINGS, specs_of_settings
 from tacl_lib.report.figures import style
 from tacl_lib.report.gallery import Gallery
 from tacl_lib.report.live import GAP, PAPER_ALIKE, in_kind

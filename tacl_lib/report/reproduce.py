@@ -30,13 +30,14 @@ from tacl_lib.core.tasks import checked_seeds
 from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError, terminate_as_interrupt, unknown_name
 from tacl_lib.files import sweep, writable, write_whole
+from tacl_lib.names import EXPERIMENTS, METHODS
 from tacl_lib.paper.coverage import coverage
 from tacl_lib.report.page import Times, write_report
 from tacl_lib.runs.cluster import count_workers, workers
 from tacl_lib.runs.cost import work
 from tacl_lib.runs.forecast import forecast
-from tacl_lib.runs.grid import EXPERIMENTS, Job, all_jobs, study_dataset
-from tacl_lib.runs.profiles import METHODS, PROFILES, Profile, profile_named
+from tacl_lib.runs.grid import Job, all_jobs, study_dataset
+from tacl_lib.runs.profiles import PROFILES, Profile, profile_named
 from tacl_lib.runs.status import states_of, status_table
 from tacl_lib.runs.store import OWN, REFERENCE, Store
 from tacl_lib.runs.together import Together
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl reproduce", description=__doc__.split("\n")[0])
     parser.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)}; default: quick")
     parser.add_argument("--datasets", nargs="*", help="default: all of the profile")
-    parser.add_argument("--methods", nargs="*", default=METHODS, help="default: all seven")
+    parser.add_argument("--methods", nargs="*", default=tuple(METHODS), help="default: all seven")
     parser.add_argument("--seeds", nargs="*", type=int, help="default: those of the profile")
     parser.add_argument("--cluster", help="address of a Dask scheduler; default: this machine")
     parser.add_argument("--results", type=Path, default=OWN, help="the store; default: results")

@@ -5,12 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tacl_lib.paper import METHODS, PAPER_RUNS, TOLERANCE, counts
+from tacl_lib import names
+from tacl_lib.paper.compare import PAPER_RUNS, TOLERANCE, counts
 from tacl_lib.paper.headlines import in_numbers, ten_claims
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.paper.published import is_task_aware
 from tacl_lib.paper.readings import PAPER
-from tacl_lib.report.figures import Picture, heat_map, overview_figure, scatter, style
+from tacl_lib.report.figures import Picture, heat_map, overview_figure, scatter
 from tacl_lib.report.rendering import picture
 from tacl_lib.runs.grid import experiment_jobs
 
@@ -96,8 +97,8 @@ def least_forgetting(cells: pd.DataFrame) -> list[tuple[str, str, float, float, 
         there = column[column["ours"].notna()]
         if len(there):
             best = there.loc[there["ours"].idxmin()]
-            title = style.DATASETS.get(dataset, dataset)
-            found.append((title, METHODS[best["method"]], best["ours"], best["paper"], len(there) == len(column)))
+            titles = names.title("dataset", dataset), names.title("method", best["method"])
+            found.append((*titles, best["ours"], best["paper"], len(there) == len(column)))
     return found
 
 
@@ -107,7 +108,7 @@ def unrun(cells: pd.DataFrame) -> list[str]:
     empty = runs[runs == 0].reset_index()
     said = []
     for dataset, own in empty.groupby("dataset", sort=False):
-        title = style.DATASETS[dataset]
+        title = names.title("dataset", dataset)
         if len(own) == len(runs[dataset]):
             said.append(title)
             continue
@@ -116,6 +117,6 @@ def unrun(cells: pd.DataFrame) -> list[str]:
 
 
 def _column(cells: pd.DataFrame, experiment: str, dataset: str, split: str) -> pd.DataFrame:
-    names = ("experiment", "dataset", "split")
-    wanted = zip(names, (experiment, dataset, split), strict=True)
+    columns = ("experiment", "dataset", "split")
+    wanted = zip(columns, (experiment, dataset, split), strict=True)
     return cells[np.logical_and.reduce([cells[name] == value for name, value in wanted])]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tacl_lib.paper import METHODS
+from tacl_lib.names import title
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
 from tacl_lib.training.record import circumstances
@@ -38,7 +38,7 @@ def circumstances_of(build: Path, jobs: Sequence[Job], store: Store, times: Time
     return {
         "made": f"{times.over.astimezone():%Y-%m-%d %H:%M %Z}",
         "facts": facts,
-        "by_method": [(METHODS.get(name, name), row["seconds"], row["runs"]) for name, row in by_method.iterrows()],
+        "by_method": [(title("method", name), row["seconds"], row["runs"]) for name, row in by_method.iterrows()],
         "notebooks": _notebooks(build),
         "whole": (times.over - times.begun).total_seconds(),
         "drawing": (times.over - times.runs_over).total_seconds(),

@@ -1,16 +1,15 @@
-"""Which runs there are: the cells of the paper's tables, and its study of clustering against random."""
+"""Which runs there are: the cells of the paper's tables, and its study of clustering against random assignment."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tacl_lib import names
 from tacl_lib.core.learners import LEARNERS, TaskAwareLearner
 from tacl_lib.errors import TaclError, unknown_name
-from tacl_lib.runs.profiles import METHODS, SAMPLING_RATES, SPLITS, Profile
+from tacl_lib.names import EXPERIMENTS, METHODS, POLICIES, SAMPLING_RATES, SPLITS
+from tacl_lib.runs.profiles import Profile
 from tacl_lib.runs.spec import RunSpec
-
-EXPERIMENTS = tuple(names.EXPERIMENTS)
-POLICIES = tuple(names.POLICIES)[:2]  #: of the paper's study
+from tacl_lib.runs.store import Store
+from tacl_lib.training.record import Record
 
 
 class Job(NamedTuple):
@@ -28,10 +27,10 @@ def experiment_jobs(
     profile: Profile,
     experiment: str,
     dataset: str,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] = tuple(METHODS),
     seeds: Sequence[int] | None = None,
 ) -> list[Job]:
-    """All splits and methods of an experiment on a dataset; a continuous stream leaves out task-aware methods."""
+    """All splits and methods of an experiment on a dataset; on a continuous stream without the task-aware methods."""
     if experiment not in EXPERIMENTS:
         raise unknown_name("experiment", experiment, EXPERIMENTS)
     for method in methods:
@@ -47,7 +46,7 @@ def experiment_jobs(
 
 
 def study_jobs(profile: Profile, dataset: str | None = None, seeds: Sequence[int] | None = None) -> list[Job]:
-    """TA-A-GEM with clustering and with random assignment, at three sampling rates, on class split."""
+    """The clustering study: TA-A-GEM with clustering and with random assignment, at three sampling rates."""
     dataset = dataset or profile.study_dataset
     return [
         Job(
@@ -59,10 +58,19 @@ def study_jobs(profile: Profile, dataset: str | None = None, seeds: Sequence[int
     ]
 
 
+def study_records(store: Store, jobs: Sequence[Job]) -> dict[tuple[str, float], list[Record]]:
+    """The records of the clustering study by policy and sampling rate. jobs: `study_jobs`."""
+    own = ((job.spec.learner_settings, job) for job in jobs)
+    return {(settings["policy"], settings["sampling_rate"]): store.records(*job) for settings, job in own}
+
+
 def all_jobs(
-    profile: Profile, datasets: Sequence[str], methods: Sequence[str] = METHODS, seeds: Sequence[int] | None = None
+    profile: Profile,
+    datasets: Sequence[str],
+    methods: Sequence[str] = tuple(METHODS),
+    seeds: Sequence[int] | None = None,
 ) -> list[Job]:
-    """Everything that `make reproduce` runs; a job that serves two purposes is there once."""
+    """Everything that `make reproduce` runs, each job once."""
     jobs = _of_experiments(profile, datasets, methods, seeds)
     if "ta_agem" in methods:
         jobs += study_jobs(profile, study_dataset(profile, datasets), seeds)
@@ -72,15 +80,15 @@ def all_jobs(
     return list(unique.values())
 
 
-def table_jobs(profile: Profile, datasets: Sequence[str], methods: Sequence[str] = METHODS) -> list[Job]:
-    """What the tables show: the whole profile, whether this call ran it or one before, and what is asked for beyond."""
+def table_jobs(profile: Profile, datasets: Sequence[str], methods: Sequence[str] = tuple(METHODS)) -> list[Job]:
+    """What the tables show: the whole profile, whichever call ran it, and all other datasets and methods asked for."""
     every_dataset = list(dict.fromkeys([*profile.datasets, *datasets]))
     every_method = list(dict.fromkeys([*METHODS, *methods]))
     return _of_experiments(profile, every_dataset, every_method, None)
 
 
 def study_dataset(profile: Profile, datasets: Sequence[str]) -> str:
-    """The dataset of the clustering study: the profile's where it is available, else the first one."""
+    """The dataset of the clustering study: the profile's if it is available, else the first."""
     return profile.study_dataset if profile.study_dataset in datasets or not datasets else datasets[0]
 
 

@@ -83,6 +83,10 @@ class Record:
             found.update(np.ascontiguousarray(values).tobytes())
         return found.hexdigest()
 
+    def first_task_share(self) -> float:
+        """The first task's share of the memory when training ends; 0 if nothing is stored."""
+        return float(self.memory[-1, 0] / max(self.memory[-1].sum(), 1))
+
     def _frame(self) -> pd.DataFrame:
         columns = {
             f"{name}_{task}": values[:, task]

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacl_lib.paper import DATASETS, METHODS, METRICS, SPLITS, published
+from tacl_lib.names import DATASETS, METHODS, METRICS, SPLITS
+from tacl_lib.paper.published import published
 
 PAPER = Path(__file__).parents[3] / "shared" / "paper"
 NAMES = ["experiment", "dataset", "split", "method"]
@@ -48,7 +49,7 @@ def parsed_from_latex(source):
             if not re.search(r"\d\.\d", line):
                 continue
             name = name.strip(" {}")
-            method = next(m for m, title in METHODS.items() if title == name)
+            method = next(m for m, method in METHODS.items() if method.title == name)
             places = itertools.product(DATASETS, SPLITS)
             for (dataset, split), cell in zip(places, numbers, strict=True):
                 value = float(re.search(r"\d\.\d+", cell)[0])

@@ -10,9 +10,12 @@ from scipy import stats
 
 from tacl_lib.core.learners import settings_of
 from tacl_lib.errors import TaclError
-from tacl_lib.paper import METRICS, calibration, make_cells, published, readings
+from tacl_lib.names import METRICS
+from tacl_lib.paper import calibration, readings
 from tacl_lib.paper.calibration import AS_RUN, CELL, STUDIES, Alternative, Study, not_told_apart, ranking, results_of
+from tacl_lib.paper.compare import make_cells
 from tacl_lib.paper.differences import chance_line, differing, differing_table
+from tacl_lib.paper.published import published
 from tacl_lib.runs.profiles import PROFILES
 from tacl_lib.runs.store import Store
 from tacl_lib.training.record import Record

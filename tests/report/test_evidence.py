@@ -183,12 +183,14 @@ def test_each_of_the_ten_claims_is_made_of_claims_and_of_all_that_matter(store):
     every = [each.ours for each in Evidence(store).judged()]
     ten = ten_claims(every)
     assert len(ten) == 10
-    for found, (_, begins) in zip(ten, TEN, strict=True):
-        made_of = [each for each in every if each.claim.startswith(begins)]
-        assert len(made_of) >= len(begins)
-        assert sum(len(each.parts) for each in made_of) == len(found.parts) > 0
-    used = [each.claim for each in every for _, begins in TEN if each.claim.startswith(begins)]
+    for found, (_, keys) in zip(ten, TEN, strict=True):
+        made_of = [each for each in every if each.key in keys]
+        assert [each.key for each in made_of] == list(keys)
+        assert [part for each in made_of for part in each.parts] == list(found.parts) != []
+    used = [key for _, keys in TEN for key in keys]
     assert len(used) == len(set(used))  # none counts twice
+    all_keys = [each.key for each in every]
+    assert len(all_keys) == len(set(all_keys))
 
 
 def test_the_line_of_numbers_shows_a_part_that_fails():

@@ -13,8 +13,7 @@ import pytest
 from paper_like import runs_like_paper
 from small_runs import PLAIN
 
-from tacl_lib.paper import make_cells
-from tacl_lib.paper.compare import whole_columns
+from tacl_lib.paper.compare import make_cells, whole_columns
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.report import page
 from tacl_lib.report.live import in_kind

@@ -13,7 +13,10 @@ import pytest
 from paper_like import PAPER, needs_paper, parsed_from_latex, runs_like_paper
 
 from tacl_lib.errors import TaclError
-from tacl_lib.paper import DATASETS, EXPERIMENTS, METHODS, METRICS, SETTINGS, SPLITS, make_cells, methods_in, published
+from tacl_lib.names import DATASETS, EXPERIMENTS, METHODS, METRICS, SPLITS
+from tacl_lib.paper.compare import make_cells
+from tacl_lib.paper.published import methods_in, published
+from tacl_lib.paper.settings import SETTINGS
 from tacl_lib.report.tables import (
     all_tables,
     comparison_table,
@@ -110,7 +113,7 @@ def test_every_format_has_the_papers_numbers(paper_cells, experiment, metric):
     page = Reader(to_html(table)).parts["tbody"]
     data = pd.read_csv(io.StringIO(to_csv(table)), comment="#")
     assert [len(rows) for rows in (latex, markdown, page, data)] == [len(methods)] * 4
-    assert data["method"].tolist() == [METHODS[method] for method in methods]
+    assert data["method"].tolist() == [METHODS[method].title for method in methods]
     assert same(data.iloc[:, 1:], wanted)
     for row in range(len(methods)):
         shown = [f"{value:.3f}" for value in wanted[row]]
@@ -178,7 +181,7 @@ def test_comparison_csv_round_trip(cells):
 def test_result_csv_round_trip(cells):
     table = result_table(cells, "disjoint", "average_accuracy")
     back = pd.read_csv(io.StringIO(to_csv(table)), comment="#", na_values="–")
-    assert list(back) == ["method", *(f"{d} {s}" for d in DATASETS.values() for s in SPLITS.values())]
+    assert list(back) == ["method", *(f"{d.printed} {s.printed}" for d in DATASETS.values() for s in SPLITS.values())]
     part = cells.query("experiment == 'disjoint' and metric == 'average_accuracy'")
     assert same(back.iloc[:, 1:], part["ours"].to_numpy().reshape(7, 15))
 

@@ -8,8 +8,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch, Rectangle
 
 from tacl_lib.errors import TaclError
+from tacl_lib.names import EXPERIMENTS, METHODS, METRICS, SPLITS, printed, title
 from tacl_lib.paper.compare import ANOTHER_SET, PAPER_RUNS, TOLERANCE, comparable
-from tacl_lib.paper.published import EXPERIMENTS, METHODS, METRICS, SPLITS, in_order
+from tacl_lib.paper.published import in_order
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import key_of
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
@@ -109,8 +110,8 @@ def _panel(ax: Axes, part: pd.DataFrame, last: bool) -> None:
         cbar=False,
         linewidths=0.8,
         linecolor="white",
-        xticklabels=[SPLITS[split] for _, split in columns] if last else False,
-        yticklabels=[METHODS[method] for method in methods],
+        xticklabels=[printed("split", split) for _, split in columns] if last else False,
+        yticklabels=[title("method", method) for method in methods],
     )
     ax.set_facecolor(EMPTY)
     ax.set(xlabel="", ylabel="")
@@ -128,7 +129,7 @@ def _dataset_names(ax: Axes, cells: pd.DataFrame) -> None:
     for number, dataset in enumerate(cells["dataset"].unique()):
         x = (number + 0.5) * len(SPLITS)
         mark = "†" if ANOTHER_SET in set(cells.loc[cells["dataset"] == dataset, "verdict"]) else ""
-        ax.text(x, -0.25, style.DATASETS.get(dataset, dataset) + mark, ha="center", va="bottom", size=8)
+        ax.text(x, -0.25, title("dataset", dataset) + mark, ha="center", va="bottom", size=8)
 
 
 def _heat_alt(cells: pd.DataFrame) -> str:
@@ -141,8 +142,9 @@ def _heat_alt(cells: pd.DataFrame) -> str:
     )
     if len(there):
         far = there.loc[there["difference"].abs().idxmax()]
-        where = f"{style.DATASETS[far['dataset']]} {far['split']}, {METHODS[far['method']]}, {SHORT[far['metric']]}"
-        said += f" The largest difference is {far['difference']:+.3f} ({where}, {far['experiment']})."
+        where = f"{title('dataset', far['dataset'])} {far['split']}"
+        what = f"{title('method', far['method'])}, {SHORT[far['metric']]}"
+        said += f" The largest difference is {far['difference']:+.3f} ({where}, {what}, {far['experiment']})."
     return said
 
 

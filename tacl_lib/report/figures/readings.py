@@ -7,7 +7,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 
 from tacl_lib.errors import TaclError
-from tacl_lib.paper.published import METHODS, SPLITS
+from tacl_lib.names import printed, title
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.picture import Picture, finished, new_picture
 
@@ -75,7 +75,7 @@ def _wide(results: pd.DataFrame) -> pd.DataFrame:
 
 def _name(cell: tuple[str, ...]) -> str:
     _, dataset, split, method, metric = cell
-    return f"{style.DATASETS[dataset]} {SPLITS[split]}, {METHODS[method]}, {_METRICS[metric]}"
+    return f"{title('dataset', dataset)} {printed('split', split)}, {title('method', method)}, {_METRICS[metric]}"
 
 
 def _alt(ranking: pd.DataFrame, title: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
+from tacl_lib import names
 from tacl_lib.errors import TaclError
 from tacl_lib.report.figures import style
 from tacl_lib.report.figures.parts import METRICS, draw_runs, ends, key_of, mark_tasks, not_run, tidy
@@ -18,7 +19,7 @@ def result_figure(
     *,
     dataset: str,
     experiment: str = "disjoint",
-    splits: Sequence[str] = tuple(style.SPLITS),
+    splits: Sequence[str] = tuple(names.SPLITS),
     reasons: Mapping[str, str] | None = None,
     reduced: str | None = None,
 ) -> Picture:
@@ -28,14 +29,14 @@ def result_figure(
     splits: the columns to draw. reasons: why one of them was not run, for its empty panels.
     reduced: what was cut down, e.g. ``"REDUCED (profile quick: 2 epochs)"``; drawn on the face of the figure.
     """
-    unknown = set(runs) - set(style.SPLITS)
+    unknown = set(runs) - set(names.SPLITS)
     if unknown:
-        raise TaclError(f"unknown splits {sorted(unknown)}; choose among: {', '.join(style.SPLITS)}.")
+        raise TaclError(f"unknown splits {sorted(unknown)}; choose among: {', '.join(names.SPLITS)}.")
     runs = {
-        split: {m: list(r) for m, r in runs.get(split, {}).items() if r} for split in style.SPLITS if split in splits
+        split: {m: list(r) for m, r in runs.get(split, {}).items() if r} for split in names.SPLITS if split in splits
     }
     looks = style.looks(method for of_split in runs.values() for method in of_split)
-    title = f"{style.DATASETS.get(dataset, dataset)}, {style.EXPERIMENTS.get(experiment, experiment)}"
+    title = f"{names.title('dataset', dataset)}, {names.title('experiment', experiment)}"
     with style.applied():
         picture = new_picture(max(2 + 3 * len(runs), 7), 8.4, title=title, reduced=reduced)
         axes = picture.subplots(len(METRICS), len(runs), squeeze=False)
@@ -57,7 +58,7 @@ def result_figure(
             picture.legend(
                 handles=key_of(looks.values()),
                 loc="outside lower center",
-                ncols=len(looks) if len(runs) == len(style.SPLITS) else 4,
+                ncols=len(looks) if len(runs) == len(names.SPLITS) else 4,
                 handlelength=4,
                 frameon=False,
             )
@@ -81,11 +82,11 @@ def _column_title(ax: Axes, split: str, runs: Runs, looks: Mapping[str, style.Lo
     """The split, and below it which of the figure's methods were not run on it."""
     absent = [looks[method].label.split(" (")[0] for method in looks if method not in runs]
     if runs and absent:
-        ax.set_title(style.SPLITS[split], pad=19)
+        ax.set_title(names.title("split", split), pad=19)
         text = f"not run: {', '.join(absent)}"
         ax.text(0.5, 1.025, text, transform=ax.transAxes, ha="center", va="bottom", size=8, color="#555555")
     else:
-        ax.set_title(style.SPLITS[split])
+        ax.set_title(names.title("split", split))
 
 
 def _alt(runs: Mapping[str, Runs], title: str, looks, reasons, experiment: str, reduced: str | None) -> str:
@@ -99,7 +100,7 @@ def _alt(runs: Mapping[str, Runs], title: str, looks, reasons, experiment: str, 
     ]
     for split, of_split in runs.items():
         if not of_split:
-            said.append(f"{style.SPLITS[split]}: not run, {reasons.get(split, 'no finished runs were given')}.")
+            said.append(f"{names.title('split', split)}: not run, {reasons.get(split, 'no finished runs were given')}.")
             continue
         numbers = (
             f"{looks[method].label} {ends(of_split[method], 'average_accuracy')} average and "
@@ -107,5 +108,5 @@ def _alt(runs: Mapping[str, Runs], title: str, looks, reasons, experiment: str, 
             for method in looks
             if method in of_split
         )
-        said.append(f"{style.SPLITS[split]}, accuracy after the last epoch: {'; '.join(numbers)}.")
+        said.append(f"{names.title('split', split)}, accuracy after the last epoch: {'; '.join(numbers)}.")
     return " ".join([*([reduced + "."] if reduced else []), *said])

@@ -6,17 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.names import DATASETS, EXPERIMENTS, METHODS, METRICS, SPLITS, printed, title
 from tacl_lib.paper.compare import DIGITS, NO_REASON, NOT_RUN, PAPER_RUNS, REDUCED
-from tacl_lib.paper.published import (
-    CITATION,
-    DATASETS,
-    EXPERIMENTS,
-    METHODS,
-    METRICS,
-    SPLITS,
-    in_order,
-    is_task_aware,
-)
+from tacl_lib.paper.published import CITATION, in_order, is_task_aware
 from tacl_lib.paper.settings import SETTINGS, settings_table
 from tacl_lib.report.tables.table import Cell, Row, Table
 from tacl_lib.runs.spec import RunSpec
@@ -47,17 +39,16 @@ def result_table(
     """
     part = _part(cells, experiment, metric, reasons, datasets)
     by_place = {(c.dataset, c.split, c.method): c for c in part.itertuples()}
-    titles = {dataset: DATASETS.get(dataset, dataset) for dataset in part["dataset"].unique()}
+    titles = {dataset: printed("dataset", dataset) for dataset in part["dataset"].unique()}
     places = [(dataset, split) for dataset in titles for split in SPLITS]
     methods = sorted(in_order(part["method"], METHODS), key=is_task_aware)
     rows, data = [], []
     for method in methods:
         found = [by_place[dataset, split, method] for dataset, split in places]
-        title = METHODS.get(method, method)
-        shown = (Cell(title), *(_beside(_ours(c), c, own) if beside else _ours(c) for c in found))
+        shown = (Cell(title("method", method)), *(_beside(_ours(c), c, own) if beside else _ours(c) for c in found))
         aware = is_task_aware(method)
         rows.append(Row(shown, grey=aware, line=aware and not rows[-1].grey))
-        data.append([title, *(c.ours if np.isfinite(c.ours) else _number(c) for c in found)])
+        data.append([title("method", method), *(c.ours if np.isfinite(c.ours) else _number(c) for c in found)])
     noted = _noted(part, notes)
     return Table(
         name=f"{experiment}_{metric}",
@@ -65,10 +56,10 @@ def result_table(
         title=f"{METRICS[metric].title}, {EXPERIMENTS[experiment]}",
         caption=_result_caption(part, experiment, metric),
         notice=_notice(cells, reduced),
-        groups=(("", 1), *((title + "†" * (dataset in noted), len(SPLITS)) for dataset, title in titles.items())),
-        head=("", *list(SPLITS.values()) * len(titles)),
+        groups=(("", 1), *((spelt + "†" * (dataset in noted), len(SPLITS)) for dataset, spelt in titles.items())),
+        head=("", *[printed("split", split) for split in SPLITS] * len(titles)),
         rows=tuple(rows),
-        data=pd.DataFrame(data, columns=["method", *(f"{titles[d]} {SPLITS[s]}" for d, s in places)]),
+        data=pd.DataFrame(data, columns=["method", *(f"{titles[d]} {printed('split', s)}" for d, s in places)]),
         text_columns=(0,),
         footnotes=_footnotes(part, noted),
     )
@@ -100,9 +91,9 @@ def comparison_table(
     rows = tuple(
         Row(
             (
-                Cell(DATASETS.get(c.dataset, c.dataset) + "†" * (c.dataset in noted)),
-                Cell(SPLITS[c.split]),
-                Cell(METHODS.get(c.method, c.method)),
+                Cell(printed("dataset", c.dataset) + "†" * (c.dataset in noted)),
+                Cell(printed("split", c.split)),
+                Cell(title("method", c.method)),
                 _ours(c),
                 Cell(str(c.runs)),
                 Cell(f"{c.paper:.{DIGITS}f}" if np.isfinite(c.paper) else ABSENT, bool(c.paper_bold)),
@@ -168,7 +159,7 @@ def _part(
     if datasets is not None:
         own = own[own["dataset"].isin(datasets)]
     known = {"dataset": DATASETS, "split": SPLITS, "method": METHODS}
-    orders = {name: in_order(own[name], titles) for name, titles in known.items()}
+    orders = {name: in_order(own[name], paper) for name, paper in known.items()}
     order = np.lexsort([own[name].map(orders[name].index) for name in ("method", "split", "dataset")])
     own = own.iloc[order].reset_index(drop=True)
     given = [(reasons or {}).get(dataset) for dataset in own["dataset"]]
@@ -231,7 +222,7 @@ def _runs(fewest: int, most: int | None = None) -> str:
 def _result_caption(own: pd.DataFrame, experiment: str, metric: str) -> str:
     made = own.loc[own["runs"] > 0, "runs"]
     runs = _runs(made.min(), made.max()) if len(made) else _runs(0)
-    title, of, higher = METRICS[metric]
+    name, of, higher = METRICS[metric]
     aware = any(map(is_task_aware, own["method"]))
     context = " Task-aware methods, set apart below, are given for context and never bold." if aware else ""
     bold = (
@@ -241,7 +232,7 @@ def _result_caption(own: pd.DataFrame, experiment: str, metric: str) -> str:
         else f"Nothing is bold: that takes {PAPER_RUNS} runs of each task-agnostic method."
     )
     return (
-        f"{title} ({of}), {EXPERIMENTS[experiment]} experiments: OUR results, mean over all epochs and then over runs "
+        f"{name} ({of}), {EXPERIMENTS[experiment]} experiments: OUR results, mean over all epochs and then over runs "
         f"({runs}); {'higher' if higher else 'lower'} is better. {bold}{context} "
         f"Laid out as in the paper: {CITATION}."
     )
@@ -259,11 +250,11 @@ def _footnotes(own: pd.DataFrame, noted: Mapping[str, str]) -> tuple[str, ...]:
         absent = column[column["runs"] == 0]
         if len(absent):
             part = "" if len(absent) == len(column) else f" ({len(absent)} of {len(column)} cells)"
-            lines.append(f"{ABSENT} {DATASETS.get(dataset, dataset)}{part} not run: {absent['reason'].iloc[0]}")
+            lines.append(f"{ABSENT} {printed('dataset', dataset)}{part} not run: {absent['reason'].iloc[0]}")
     rivals = own[~own["method"].map(is_task_aware)]
     done = rivals.groupby(["dataset", "split"])["runs"].agg(lambda runs: (runs > 0).mean())
     if ((done > 0) & (done < 1)).any():
         lines.append("where a column is incomplete, bold compares only the methods that were run")
     if ((own["runs"] > 0) & own["ours"].isna()).any():
         lines.append(f"{DIVERGED}: the loss of at least one run did not stay finite")
-    return (*lines, *(f"† {DATASETS.get(dataset, dataset)}: {note}" for dataset, note in noted.items()))
+    return (*lines, *(f"† {printed('dataset', dataset)}: {note}" for dataset, note in noted.items()))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from tacl_lib.files import write_whole
-from tacl_lib.paper.published import EXPERIMENTS, METRICS
+from tacl_lib.names import EXPERIMENTS, METRICS
 from tacl_lib.paper.settings import SETTINGS
 from tacl_lib.report.tables.html import to_html
 from tacl_lib.report.tables.latex import to_latex
