@@ -7,17 +7,17 @@ Data flows one way through the rooms, and a room imports only from those before 
     core        tasks, streams, memory, learners, metrics: the algorithms, as the paper has them
     engine      the same, fast: stacked networks, outer products, pools
     training    a learner and a stream in, records out: the loop, the log of a memory, checkpoints
-    runs        which runs there are, where they are executed and stored
+    runs        which runs there are, and how they are executed and stored
     paper       the published numbers and claims, and how our runs compare
     report      tables, figures, report, reproduction
     teaching    widgets, checks, coursework
 
-The names below are what a researcher needs; the rest is found in the rooms.
+The names below are those that researchers need; everything else is in the rooms.
 """
 
 __version__ = "0.1.0"
 
-#: name → where it is. They are imported when they are first asked for: most programs need few of them.
+#: name → its module. Imported on first use, because most programs need only a few.
 _PUBLIC = {
     "load": "tacl_lib.data",
     "make_tasks": "tacl_lib.core.tasks",

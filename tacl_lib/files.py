@@ -12,21 +12,21 @@ from tacl_lib.errors import TaclError
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Have ``write`` fill a temporary file next to ``path``, then rename it, so that no reader sees a partial file.
+    """Let ``write`` fill a temporary file beside ``path``, then rename it: readers never see half a file.
 
-    If the disk is full or read-only, raise a `TaclError` and leave any existing file as it was.
+    A full or read-only disk raises a `TaclError`; the old file, if any, stays.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(temporary)
-        # Flush before renaming, so that a power failure cannot leave a renamed but empty file.
+        # On the disk before it gets its name, so that a power cut cannot leave an empty file.
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
-        with suppress(OSError):  # if the folder itself is the problem, the error below names it
+        with suppress(OSError):  # if the folder itself is at fault, it is named below
             temporary.unlink(missing_ok=True)
         # torch reports a failed write as a RuntimeError that mentions writing.
         if isinstance(error, OSError) or (isinstance(error, RuntimeError) and "writ" in str(error)):
@@ -35,7 +35,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def writable(*folders: Path) -> None:
-    """Create missing folders. Raise a `TaclError` if one of them is not writable; then none is created."""
+    """Create missing folders, or raise a TaclError if one cannot be written to; then none is created."""
     made = []
     for folder in folders:
         probe = folder / f".{uuid.uuid4().hex}.part"
@@ -53,7 +53,7 @@ def writable(*folders: Path) -> None:
 
 
 def sweep(folder: Path, seconds: float = 3600) -> None:
-    """Remove partial files left by killed writers: those untouched for ``seconds``, longer than any write takes."""
+    """Remove the half-written files of processes that were killed; no file takes this long to write."""
     for part in Path(folder).rglob(".*.part"):
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > seconds:

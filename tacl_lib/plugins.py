@@ -1,14 +1,14 @@
-"""Plugins: your own learners, memory policies, networks and datasets, available in every process of the kit.
+"""Plugins: learners, memory policies, networks and datasets of your own, known to every process of the kit.
 
-A plugin is a Python file or module that registers what it defines when it is imported. On the first lookup of a name,
-the kit imports
+A plugin is a Python file or a module that registers what it defines when it is imported. When a name is first looked
+up, the kit imports
 
-- the plugins in the environment variable ``TACL_PLUGINS`` (``.py`` files or modules, separated as in PATH), to which
-  ``tacl --plugin my_methods.py COMMAND`` adds,
+- the plugins in the environment variable ``TACL_PLUGINS`` (files ending in ``.py``, or modules; separated as in PATH),
+  to which ``tacl --plugin my_methods.py COMMAND`` adds,
 - the entry points of installed packages in the group ``tacl.plugins``.
 
-Kernels inherit the variable, and each job passes the names to its worker; the workers of a cluster must have access to
-the same file or package.
+Kernels inherit the variable, and each job takes the names along to its worker; the workers of a cluster need the same
+file or package.
 """
 
 import hashlib
@@ -18,27 +18,28 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 from tacl_lib.errors import TaclError
 
 GROUP, VARIABLE = "tacl.plugins", "TACL_PLUGINS"
 
-_lock = threading.RLock()  # the loading thread may look names up meanwhile; others wait
-_known: dict[str, str] = {}  # imported plugin → its digest or version
+_lock = threading.RLock()  # the loading thread itself may look names up; others wait
+_known: dict[str, str] = {}  # imported plugins → their digest or version
 _under_way: set[str] = set()
 _asked_packages = False
 
 
 def given() -> tuple[str, ...]:
-    """The plugins named in the environment, files with absolute paths."""
+    """The plugins named by the user, files with their absolute paths."""
     return tuple(map(_whole, filter(None, os.environ.get(VARIABLE, "").split(os.pathsep))))
 
 
 def add(names: Iterable[str]) -> None:
-    """Import these plugins here and in every process started from here."""
+    """Import these plugins, here and in every process started from here."""
     wanted = dict.fromkeys([*given(), *map(_whole, names)])
     for name in wanted:
         if os.pathsep in name:
@@ -51,7 +52,7 @@ def add(names: Iterable[str]) -> None:
 
 
 def load() -> None:
-    """Import all plugins that are not imported yet; cheap if there are none."""
+    """Import all plugins that have not been imported yet; costs nothing if there are none."""
     global _asked_packages
     if VARIABLE in os.environ and not all(name in _known for name in given()):
         add(())
@@ -63,9 +64,9 @@ def load() -> None:
 
 
 def described() -> dict[str, str]:
-    """The names and digests or versions of this process's plugins, for the record of a run."""
+    """This process's plugins with their digests or versions, for the record of a run."""
     load()
-    # Records are shared, so leave out the path.
+    # Without paths: records are shared.
     return {Path(name).name if name.endswith(".py") else name: version for name, version in _known.items()}
 
 
@@ -87,7 +88,7 @@ def _import(name: str) -> None:
         raise TaclError(f"the plugin {name} could not be loaded: {error}") from error
     except OSError as error:
         raise TaclError(f"the plugin {name} could not be read ({error.strerror}); check its path.") from error
-    except Exception as error:  # user code can raise anything
+    except Exception as error:  # it may run any code
         raise TaclError(f"the plugin {name} could not be loaded: {type(error).__name__}: {error}.") from error
     finally:
         _under_way.discard(name)
@@ -98,7 +99,7 @@ def _import_file(path: Path) -> None:
     module = f"tacl_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(module, path)
     sys.modules[module] = made = importlib.util.module_from_spec(spec)
-    if str(path.parent) not in sys.path:  # at the end: neighbouring files can be imported but shadow nothing
+    if str(path.parent) not in sys.path:  # at the end: its neighbours can be imported, but hide nothing
         sys.path.append(str(path.parent))
     try:
         spec.loader.exec_module(made)
@@ -108,47 +109,43 @@ def _import_file(path: Path) -> None:
 
 
 def _import_packages() -> None:
-    """Import entry points. Nobody named these explicitly, so a broken one is skipped with a warning."""
+    """Import the entry points. Nobody named these, so a broken one is skipped with a warning."""
     for point in entry_points(group=GROUP):
         try:
             point.load()
         except Exception as error:
-            warnings.warn(f"the plugin {point.value} is left out: {type(error).__name__}: {error}", stacklevel=4)
+            warnings.warn(f"the plugin {point.value} is skipped: {type(error).__name__}: {error}", stacklevel=4)
         else:
             _known[point.value] = point.dist.version if point.dist else "no version"
 
 
-class Register(dict):
-    """A dict by name that imports plugins before every lookup."""
+class Registry(MutableMapping):
+    """What is registered, by name. Plugins are loaded before anything is looked up."""
+
+    def __init__(self, **known: Any):
+        self.known = known  #: what is registered so far
+
+    def __getitem__(self, name: str) -> Any:
+        load()
+        return self.known[name]
 
     def __contains__(self, name: object) -> bool:
         load()
-        return isinstance(name, str) and super().__contains__(name)
+        return isinstance(name, str) and name in self.known
 
-    def __getitem__(self, name):
+    def __iter__(self) -> Iterator[str]:
         load()
-        return super().__getitem__(name)
-
-    def __iter__(self) -> Iterator:
-        load()
-        return super().__iter__()
+        return iter(self.known)
 
     def __len__(self) -> int:
         load()
-        return super().__len__()
+        return len(self.known)
 
-    def get(self, name, default=None):
-        load()
-        return super().get(name, default)
+    def __setitem__(self, name: str, value: Any) -> None:  # without load(): plugins register while they are loaded
+        self.known[name] = value
 
-    def keys(self):
-        load()
-        return super().keys()
+    def __delitem__(self, name: str) -> None:
+        del self.known[name]
 
-    def values(self):
-        load()
-        return super().values()
 
-    def items(self):
-        load()
-        return super().items()
+Register = Registry

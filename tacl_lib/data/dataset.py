@@ -1,4 +1,4 @@
-"""What a dataset is once it is loaded, and the check that every one passes."""
+"""A loaded dataset, and the check that every dataset passes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 from tacl_lib.errors import TaclError
 
 CLASSES = 10
-#: How the note begins on images that are another set than the published one, and not only another copy of it.
+#: How the note begins if the images are another set than the published one, not just another copy of it.
 ANOTHER_SET = "the small set instead of"
 
 
@@ -16,7 +16,7 @@ ANOTHER_SET = "the small set instead of"
 class Dataset:
     """Images and labels in memory, and where they came from.
 
-    Images are uint8 `[N, H, W, C]` with C = 1 or 3; labels are int64 `[N]` from 0 on (0..9 in the kit's own).
+    Images are uint8 `[N, H, W, C]` with C = 1 or 3; labels are int64 `[N]`, counted from 0 (0..9 in the kit's own).
     """
 
     name: str
@@ -33,9 +33,9 @@ Loader = Callable[[], Dataset]
 
 
 def checked(dataset: Dataset, name: str, classes: int | None = CLASSES) -> Dataset:
-    """The same dataset under `name`, writable arrays, labels as int64; or a TaclError.
+    """The same dataset under `name`, with writable arrays and int64 labels; or a TaclError.
 
-    classes: labels must lie below it; None allows any number of classes, for a user's own data.
+    classes: labels must be lower; None allows any number of classes, for a user's own data.
     """
     if not isinstance(dataset, Dataset):
         raise TaclError(f"the loader of {name!r} must return a Dataset, not {type(dataset).__name__}.")
@@ -52,7 +52,7 @@ def checked(dataset: Dataset, name: str, classes: int | None = CLASSES) -> Datas
         if not len(target) or target.min() < 0 or (classes is not None and target.max() >= classes):
             valid = "from 0 on" if classes is None else f"in 0..{classes - 1}"
             raise TaclError(f"{name}: {part}_labels must hold at least one label, all {valid}.")
-        # files read in place give read-only arrays, of which PyTorch would complain
+        # Files that are read in place give read-only arrays, about which PyTorch would complain.
         arrays[f"{part}_images"] = np.require(images, requirements=["C", "W"])
         arrays[f"{part}_labels"] = target.astype(np.int64)
     if arrays["train_images"].shape[1:] != arrays["test_images"].shape[1:]:

@@ -1,4 +1,4 @@
-"""scikit-learn's 8×8 digits: the dataset that is always there, with no network and no cache."""
+"""scikit-learn's 8×8 digits: the dataset that is always available, without network or cache."""
 
 import hashlib
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ def digits() -> Dataset:
     """1,541 + 256 images `[8, 8, 1]`, levels 0..16 scaled to 0..255; every seventh is a test image."""
     rows = _rows()
     if hashlib.sha256(rows.tobytes()).hexdigest() != SHA256:
-        raise TaclError("the digits inside scikit-learn are not the known ones; reinstall scikit-learn.")
+        raise TaclError("the digits inside scikit-learn have changed; reinstall scikit-learn.")
     grey = rows[:, :64].astype(np.int64)
     scaled = ((grey * 255 + 8) // 16).astype(np.uint8).reshape(-1, 8, 8, 1)
     train, test = splits.every_seventh(scaled, rows[:, 64])
@@ -31,7 +31,7 @@ def digits() -> Dataset:
 
 def _rows() -> np.ndarray:
     """64 grey levels and the label of each image: uint8 `[1797, 65]`."""
-    # importing scikit-learn takes seconds and reading its table takes none, so the table is read directly
+    # Importing scikit-learn takes seconds; reading its table directly takes none.
     package = find_spec("sklearn")
     table = Path(package.origin).parent / "datasets/data/digits.csv.gz" if package else Path()
     if table.is_file():

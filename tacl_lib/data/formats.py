@@ -1,4 +1,4 @@
-"""Readers of the file formats that the datasets come in. None writes to disk, none runs code from a file."""
+"""Readers for the datasets' file formats. None writes to disk; none runs code from a file."""
 
 import gzip
 import io
@@ -19,12 +19,12 @@ from tqdm.auto import tqdm
 
 from tacl_lib.errors import TaclError
 
-LARGEST = 1 << 29  #: bytes of a file of a dataset, unpacked: SVHN's training images take 225 million
+LARGEST = 1 << 29  #: bytes in an unpacked file; SVHN's training images take 225 million
 
 
 @contextmanager
 def reading(what: object) -> Iterator[None]:
-    """Turn whatever a broken file makes a reader raise into one sentence that names the file."""
+    """Turn whatever a broken file makes a reader raise into a TaclError that names the file."""
     try:
         yield
     except TaclError:
@@ -43,11 +43,11 @@ def file_bytes(path: Path) -> bytes:
 
 
 def _too_large(what: object) -> TaclError:
-    return TaclError(f"{what} holds more than the {LARGEST:,} bytes that a file of a dataset can have; it is refused.")
+    return TaclError(f"{what} holds more than {LARGEST:,} bytes, as no file of a dataset does; it is refused.")
 
 
 class _Bounded(io.RawIOBase):
-    """A decompressed stream that ends in an error when an archive unpacks to more than any dataset needs."""
+    """A decompressed stream that fails once an archive unpacks to more than any dataset needs."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
@@ -71,8 +71,8 @@ class _Bounded(io.RawIOBase):
 def tar_members(path: Path, names: Sequence[str], progress: bool) -> list[bytes]:
     """The named members of a tar archive, in the order of `names`.
 
-    Members are read into memory under their exact names and nothing is unpacked, so no member's path,
-    link or device can touch the disk.
+    Members are read into memory by their exact names. Nothing is unpacked, so no member's path, link or device can
+    touch the disk.
     """
     found: dict[str, bytes] = {}
     with reading(path), _Bounded(path) as file, tarfile.open(fileobj=io.BufferedReader(file), mode="r|") as archive:
@@ -90,14 +90,14 @@ def tar_members(path: Path, names: Sequence[str], progress: bool) -> list[bytes]
 
 
 def read_idx(data: bytes, what: object) -> np.ndarray:
-    """An idx file of unsigned bytes: uint8 with the shape that its header gives."""
+    """An idx file of unsigned bytes: uint8, in the shape given by its header."""
     dimensions = data[3] if len(data) >= 4 else 0
     start = 4 + 4 * dimensions
     if data[:3] != b"\x00\x00\x08" or not dimensions or len(data) < start:
         raise TaclError(f"{what} is not an idx file of unsigned bytes.")
     shape = [int.from_bytes(data[i : i + 4], "big") for i in range(4, start, 4)]
     size = 1
-    for length in shape:  # Python integers: a hostile header cannot overflow them
+    for length in shape:  # Python integers, which a hostile header cannot overflow
         size *= length
     if len(data) - start != size:
         raise TaclError(f"{what} should hold {size} bytes of data but holds {len(data) - start}.")
@@ -120,24 +120,24 @@ def read_cifar_batch(data: bytes, what: object) -> tuple[np.ndarray, np.ndarray]
 
 
 def _refuse_bloat(data: bytes) -> None:
-    """Refuse a pickle whose few bytes would make the unpickler reserve gigabytes. The walk runs nothing; it
-    fails on a length beyond the end of the data, and a numbered store cannot honestly exceed their size."""
+    """Refuse a small pickle that would make the unpickler reserve gigabytes. Walking over its opcodes runs nothing; it
+    fails on a length beyond the end of the data, and no honest memo index exceeds their size."""
     for opcode, argument, _ in pickletools.genops(data):
         if opcode.name.endswith("PUT") and argument > len(data):
-            raise pickle.UnpicklingError(f"it asks for place {argument} of its memory")
+            raise pickle.UnpicklingError(f"it asks for the memo index {argument}")
 
 
 def _latin1(text: str, codec: str) -> bytes:
-    """What old pickles call to rebuild raw bytes, held to the one codec that they use."""
+    """What old pickles call to rebuild raw bytes, limited to the one codec they use."""
     if codec != "latin1":
         raise pickle.UnpicklingError(f"codec {codec!r} is not permitted")
     return text.encode("latin1")
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """An unpickler that can build NumPy arrays, lists, dicts and numbers, and calls nothing else."""
+    """An unpickler that can build NumPy arrays, lists, dicts and numbers, and nothing else."""
 
-    # NumPy moved this private function between versions; an array itself says where it is now
+    # NumPy has moved this private function between versions; an array itself knows where it is now.
     _rebuild = np.empty(0).__reduce__()[0]
     _permitted: ClassVar[dict[tuple[str, str], Callable]] = {
         ("numpy.core.multiarray", "_reconstruct"): _rebuild,
@@ -149,14 +149,14 @@ class _ArraysOnly(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Callable:
         if (module, name) not in self._permitted:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a dataset has no need of")
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no dataset needs")
         return self._permitted[module, name]
 
 
 def read_sprite(data: bytes, what: object, side: int = 32) -> np.ndarray:
-    """A PNG whose row i is image i, its pixels in a line: uint8 `[N, side, side, 3]`."""
+    """A PNG with image i, flattened, as row i: uint8 `[N, side, side, 3]`."""
     with reading(what), Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
-        if 3 * picture.width * picture.height > LARGEST:  # the header's word, before anything is unpacked
+        if 3 * picture.width * picture.height > LARGEST:  # known from the header, before anything is unpacked
             raise _too_large(what)
         rows = np.asarray(picture.convert("RGB"))
         if rows.shape[1] != side * side:
@@ -182,12 +182,12 @@ def read_svhn_mat(data: bytes, what: object) -> tuple[np.ndarray, np.ndarray]:
         content = loadmat(io.BytesIO(data), variable_names=["X", "y"])
         images = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
         labels = content["y"].reshape(-1)
-        # MATLAB counts from 1, and the file calls the digit 0 class 10
+        # MATLAB counts from 1, and in the file the digit 0 is class 10.
         return images, np.where(labels == 10, 0, labels).astype(np.uint8)
 
 
 def read_npz(path: Path, names: Sequence[str]) -> list[np.ndarray]:
-    """The named arrays of an npz file; one that needs pickle is refused."""
+    """The named arrays of an npz file; arrays that need pickle are refused."""
     with reading(path), zipfile.ZipFile(path) as archive:
         for name in names:
             if f"{name}.npy" in archive.namelist():
@@ -204,7 +204,7 @@ def read_npz(path: Path, names: Sequence[str]) -> list[np.ndarray]:
 
 
 def _check_header(archive: zipfile.ZipFile, name: str, path: Path) -> None:
-    """Refuse an array whose header claims more than there is: NumPy would reserve the memory first."""
+    """Refuse an array whose header claims more than the file holds: NumPy would reserve that memory first."""
     size = archive.getinfo(name).file_size
     with archive.open(name) as file:
         version = np.lib.format.read_magic(file)

@@ -1,4 +1,4 @@
-"""Rotating images to the same bytes on every machine."""
+"""Rotating images, with the same bytes on every machine."""
 
 import math
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ def rotate(
 ) -> np.ndarray:
     """Rotate ``uint8`` images ``[N, H, W, C]`` counter-clockwise about their centre.
 
-    fill: grey level of what comes in at the corners, one for all channels or one for each.
+    fill: grey level of the empty corners, one for all channels or one for each.
 
-    The same as torchvision's ``rotate`` to within one grey level, but in whole numbers: floating-point
-    interpolation may round a pixel differently on another processor.
+    Equal to torchvision's ``rotate`` to within one grey level, but in whole numbers: floating-point interpolation may
+    round a pixel differently on another processor.
     """
     if interpolation not in INTERPOLATIONS:
         raise unknown_name("interpolation", interpolation, INTERPOLATIONS)
@@ -28,7 +28,7 @@ def rotate(
     # One row per pixel and one column per image: a gather then copies whole rows (measured 10× faster).
     pixels = np.ascontiguousarray(images.transpose(1, 2, 3, 0)).reshape(height * width, channels * count)
     total = np.zeros((height * width, channels * count), np.uint32)
-    outside = np.full(height * width, _ONE, np.uint32)  # the weight of what is not in the image
+    outside = np.full(height * width, _ONE, np.uint32)  # the weight of everything outside the image
     for source, weight in _neighbours(height, width, degrees, interpolation):
         total += pixels[source] * weight[:, None]
         outside -= weight

@@ -1,4 +1,4 @@
-"""Train and test parts for data that have none, and the removal of duplicate images."""
+"""Training and test parts for data that have none, and the removal of duplicate images."""
 
 import hashlib
 
@@ -8,8 +8,8 @@ Part = tuple[np.ndarray, np.ndarray]  # images [N, H, W, C], labels [N]
 
 
 def first_of_each(images: np.ndarray) -> np.ndarray:
-    """Ascending indices of the first copy of each distinct image. Labels do not count: an image that
-    stands under two letters stays under the first, since it must not be in both train and test."""
+    """Ascending indices of the first copy of each distinct image. Labels do not matter: an image with two labels keeps
+    the first, because it must not be in both parts."""
     seen: dict[bytes, int] = {}
     for index, image in enumerate(images):
         seen.setdefault(_digest(image), index)
@@ -17,10 +17,10 @@ def first_of_each(images: np.ndarray) -> np.ndarray:
 
 
 def distinct(train: Part, test: Part) -> tuple[Part, Part, int]:
-    """Both parts without exact duplicates, and how many went.
+    """Both parts without exact duplicates, and how many were removed.
 
-    An image in both parts stays in the test part, so that the test set keeps nearly its published size
-    and the training part loses what would have given the answer away.
+    An image in both parts stays in the test part: the test set nearly keeps its published size, and nothing in the
+    training part gives an answer away.
     """
     kept = first_of_each(np.concatenate([test[0], train[0]]))
     in_test = kept[kept < len(test[0])]
@@ -30,10 +30,9 @@ def distinct(train: Part, test: Part) -> tuple[Part, Part, int]:
 
 
 def by_content(images: np.ndarray, labels: np.ndarray, share: int = 7) -> tuple[Part, Part]:
-    """Train and test: in the order of the SHA-256 of their pixels, the first 1/`share` is the test part.
+    """Training and test part: ordered by the SHA-256 of their pixels, the first 1/`share` of the images is for testing.
 
-    As good as a shuffle, and unlike a seeded one it depends neither on the order of the file nor on the
-    version of NumPy.
+    As good as a shuffle; but unlike a seeded one, it depends neither on the order of the file nor on NumPy's version.
     """
     order = np.array(sorted(range(len(images)), key=lambda index: _digest(images[index])), np.int64)
     test, train = np.split(order, [len(order) // share])
@@ -41,8 +40,8 @@ def by_content(images: np.ndarray, labels: np.ndarray, share: int = 7) -> tuple[
 
 
 def every_seventh(images: np.ndarray, labels: np.ndarray) -> tuple[Part, Part]:
-    """Train and test: images 6, 13, 20, … are the test part. Seven shares no factor with ten, so that
-    labels which run 0..9 again and again all come to the test part."""
+    """Training and test part: images 6, 13, 20, … are for testing. Seven and ten have no common factor, so that labels
+    that cycle through 0..9 are all tested."""
     test = np.arange(len(images)) % 7 == 6
     return (images[~test], labels[~test]), (images[test], labels[test])
 

@@ -1,4 +1,4 @@
-"""The web as a source. Without it, that must be clear within seconds."""
+"""The web as a source. If it is out of reach, that must be clear within seconds."""
 
 import os
 import socket
@@ -10,27 +10,27 @@ from urllib.parse import urlsplit
 import pooch
 from tqdm.auto import tqdm
 
-from tacl_lib.data.catalog import Spec
+from tacl_lib.data.catalog import DatasetInfo
 from tacl_lib.errors import TaclError
 
 CONNECT_SECONDS, ANSWER_SECONDS, REACH_SECONDS = 3, 20, 6
 
 
 def offline() -> str:
-    """The value of `TACL_OFFLINE`: "1" leaves out the web, "all" the package registries as well."""
+    """The value of `TACL_OFFLINE`: "1" skips the web, "all" the package registries as well."""
     value = os.environ.get("TACL_OFFLINE", "").strip().lower()
     return "" if value in ("0", "no", "false") else value
 
 
-def download(spec: Spec, urls: tuple[str, ...], into: Path, progress: bool) -> None:
-    """Fetch one mirror's files into a folder. The first failure ends it; nothing is tried twice."""
+def download(info: DatasetInfo, urls: tuple[str, ...], into: Path, progress: bool) -> None:
+    """Fetch one mirror's files into a folder. Stops at the first failure; nothing is retried."""
     for url in urls:
         reach(url)
         name = url.rsplit("/", 1)[-1]
-        # pooch asks the bar for its truth value, which tqdm knows only if it has a total
+        # pooch tests whether the bar is true, which tqdm can only tell if it has a total.
         bar = tqdm(
             total=1,
-            desc=f"{spec.title}: {name}",
+            desc=f"{info.title}: {name}",
             unit="B",
             unit_scale=True,
             disable=not progress,
@@ -42,13 +42,13 @@ def download(spec: Spec, urls: tuple[str, ...], into: Path, progress: bool) -> N
 
 
 def reach(url: str) -> None:
-    """Raise a TaclError unless the host takes a connection within a few seconds.
+    """Raise a TaclError unless the host accepts a connection within a few seconds.
 
-    Time limits of HTTP libraries do not cover the look-up of the name, which alone can take half a minute
-    behind a firewall; so the look-up runs in a thread of its own that is left behind when time is up.
+    The time limits of HTTP libraries do not cover name look-up, which alone can take half a minute behind a firewall.
+    The attempt therefore runs in a thread of its own, which is abandoned when time is up.
     """
     address = urlsplit(url)
-    if address.scheme in urllib.request.getproxies():  # then the proxy, not this machine, looks up the name
+    if address.scheme in urllib.request.getproxies():  # the proxy, not this machine, looks up the name
         return
     port = address.port or (443 if address.scheme == "https" else 80)
     outcome: list[str] = []

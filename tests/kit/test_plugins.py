@@ -147,7 +147,7 @@ def test_an_installed_package_is_found_by_its_entry_point(plugin):
     )
     done = python("-c", code, cwd=plugin.parent, PYTHONPATH=str(plugin.parent))
     assert done.stdout.split() == ["clustering", "True", "own_digits"], done.stderr
-    assert "the plugin my_mistake is left out: ModuleNotFoundError" in done.stderr
+    assert "the plugin my_mistake is skipped: ModuleNotFoundError" in done.stderr
 
 
 @pytest.mark.parametrize(
