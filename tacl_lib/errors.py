@@ -31,7 +31,7 @@ def refuse_second(known: Mapping, kind: str, name: str, value: object) -> None:
         return getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
 
     if name in known and place(known[name]) != place(value):
-        raise TaclError(f"the {kind} {name!r} is registered already; choose another name.")
+        raise TaclError(f"the {kind} {name!r} is already registered; choose another name.")
 
 
 def terminate_as_interrupt() -> None:

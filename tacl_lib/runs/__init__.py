@@ -1,6 +1,6 @@
-"""Which runs there are, and how they are executed.
+"""Which runs there are, and how they are executed and stored.
 
-In: settings (a `RunSpec`, a profile). Out: finished runs in a `Store`, each once, whatever was stopped on the way.
+In: settings (a `RunSpec`, a profile). Out: finished runs in a `Store`, each executed once, despite all interruptions.
 May import: data, core, engine, training. Imported by: paper, report, teaching.
 """
 

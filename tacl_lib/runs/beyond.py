@@ -1,9 +1,8 @@
-"""Beyond the paper: larger networks, reduced until two cores finish them. `tacl beyond` makes these runs.
+"""Beyond the paper: larger networks, in runs small enough for two cores. `tacl beyond` executes them.
 
-The same streams for the paper's perceptron, a small convolutional network and a narrow ResNet; and for TA-A-GEM three
-memories: clusters in the space of pixels, clusters in the space of the network's last hidden layer, and random
-assignment. Nothing here is comparable with the paper, and none of it counts among its numbers: the runs are kept in a
-folder of their own.
+The paper's perceptron, a small convolutional network and a narrow ResNet see the same streams; TA-A-GEM gets three
+memories: clusters of pixels, clusters of the network's last hidden layer, and random assignment. None of this is
+comparable with the paper or counts among its numbers: the runs have a folder of their own.
 """
 
 from collections.abc import Iterator
@@ -16,12 +15,12 @@ from tacl_lib.runs.grid import Job
 from tacl_lib.runs.profiles import Profile
 from tacl_lib.runs.store import REFERENCE
 
-#: where the runs are that come with the project
+#: the runs that come with the project
 STORED = REFERENCE / "beyond"
 
 
 class Shape(NamedTuple):
-    """A network that is compared."""
+    """A network to compare."""
 
     title: str
     network: str
@@ -29,7 +28,7 @@ class Shape(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """A learner that is compared, with what differs from its defaults."""
+    """A learner to compare, with the settings that differ from its defaults."""
 
     title: str
     learner: str
@@ -50,16 +49,16 @@ VARIANTS = (
     Variant("OGD", "ogd", {}),
     Variant("A-GEM", "agem", {}),
 )
-#: columns in the order in which they are run: whoever stops early has whole columns
+#: in the order of execution: stopping early leaves whole columns
 COLUMNS = (
     ("fashion_mnist", "class"),
     ("cifar10", "class"),
     ("fashion_mnist", "rotation"),
     ("cifar10", "rotation"),
 )
-#: of a memory of samples: fewer than in the paper, as there are fewer arrivals that compete for them
+#: size of a memory of samples: smaller than in the paper, because fewer arrivals compete for places
 PLACES = 90
-STORED_GRADIENTS = 297  #: of TA-OGD in the paper
+STORED_GRADIENTS = 297  #: by TA-OGD in the paper
 PROFILES = {
     "beyond": Profile(
         name="beyond",
@@ -93,13 +92,13 @@ PROFILES = {
 
 
 def columns(profile: Profile) -> list[tuple[str, str]]:
-    """Datasets with their splits."""
+    """The profile's columns: dataset and split."""
     known = [column for column in COLUMNS if column[0] in profile.datasets]
     return known or [(dataset, "class") for dataset in profile.datasets]
 
 
 def job(profile: Profile, column: tuple[str, str], shape: Shape, variant: Variant) -> Job:
-    """The runs of a network and a learner on a column."""
+    """The runs of a network and a learner in a column."""
     own = dict(variant.settings)
     if variant.learner == "ta_agem" and "clusters" not in profile.learners["ta_agem"]:
         own["clusters"] = PLACES // 3 // (2 if column[1] == "class" else 10)  # clusters of 3 in a pool for each class
@@ -112,7 +111,7 @@ def jobs(profile: Profile) -> list[Job]:
 
 
 def sizes(profile: Profile) -> Iterator[tuple[str, Shape, int, int]]:
-    """Of each dataset and network: how many weights, and the bytes that a run's stored gradients of them take."""
+    """For each dataset and network, the number of weights, and the bytes of a run's stored gradients."""
     for dataset in profile.datasets:
         shape = shape_of(dataset)[1:]
         for of in SHAPES:

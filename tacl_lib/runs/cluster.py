@@ -1,8 +1,8 @@
-"""The workers that execute jobs: processes on this machine, or a Dask cluster of the user's.
+"""The workers that execute jobs: processes on this machine, or the user's Dask cluster.
 
-A Dask worker executes whatever it is sent, so anyone who may talk to it can run code here. Workers on this machine
-listen on loopback only and speak TLS with a key that is made for one run and is never written to disk: other users of
-the machine are refused as well.
+A Dask worker executes whatever it is sent, so anyone who can reach it can run code here. Workers on this machine listen
+on loopback only and use TLS, with a key that is created for one run and never written to disk; so other users of the
+machine are kept out, too.
 """
 
 import ipaddress
@@ -19,45 +19,44 @@ from distributed import Client, Nanny, Scheduler, Security, SpecCluster, Status
 
 from tacl_lib.errors import TaclError
 
-LOOPBACK = "127.0.0.1"  #: where scheduler, nannies and workers on this machine listen: nobody outside can reach them
-#: On a busy machine an answer may take minutes. A process that died is noticed at once whatever these say.
+LOOPBACK = "127.0.0.1"  #: scheduler, nannies and workers on this machine listen here: unreachable from outside
+#: On a busy machine an answer may take minutes. A dead process is noticed at once all the same.
 PATIENT = {"distributed.comm.timeouts.connect": "10 minutes", "distributed.comm.timeouts.tcp": "10 minutes"}
-#: For the scheduler and workers of this machine: no worker is given up for being slow, and no page is served.
+#: For the scheduler and workers on this machine: slow workers are not given up, and no dashboard is served.
 LOCAL = {
     "distributed.scheduler.worker-ttl": None,
-    # A cluster drops a worker that is not back by then, its nanny too; on a busy machine a start takes minutes.
+    # A cluster drops a worker, with its nanny, that has not come back by then; on a busy machine a start takes minutes.
     "distributed.deploy.lost-worker-timeout": "1 day",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-_WARNED = "TACL_WARNED_OF_PLAIN_TCP"  #: in the environment, so that notebooks do not repeat the warning
+_WARNED = "TACL_WARNED_OF_PLAIN_TCP"  #: set in the environment, so that notebooks do not repeat the warning
 
 
 class Persistent(Nanny):
-    """A nanny whose worker may be killed even while it starts: Dask's own would give up, and with it the cluster."""
+    """A nanny that survives its worker being killed at start-up: Dask's own would give up, and the cluster with it."""
 
-    STARTS = 10  #: one after the other
+    STARTS = 10  #: attempts
 
     async def instantiate(self) -> Status:
         status = Status.failed
         for _ in range(self.STARTS):
-            with suppress(Exception):  # that its process died; the reason is in the log
+            with suppress(Exception):  # its process died; the log has the reason
                 status = await super().instantiate()
             if status == Status.running or self.status in (Status.closing, Status.closed, Status.closing_gracefully):
                 break
         return status
 
     async def close(self, timeout: float = 5, reason: str = "nanny-close") -> str:
-        """Close, but for a start that failed: another one follows."""
+        """Close, but not after a failed start: another attempt follows."""
         return "OK" if reason == "nanny-instantiate-failed" else await super().close(timeout=timeout, reason=reason)
 
 
 @contextmanager
 def workers(cluster: str | None = None) -> Iterator[str]:
-    """The address of a Dask scheduler: the given one, or a cluster on this machine for as long as it is needed.
+    """The address of a Dask scheduler: the given one, or a temporary cluster of `local_workers`.
 
-    Here they are `local_workers`.
-    While the cluster exists, this process and those that it starts (kernels of notebooks) hold its key.
+    While that cluster exists, this process and those it starts (kernels of notebooks) hold its key.
     """
     if cluster:
         with connected(cluster):
@@ -70,11 +69,11 @@ def workers(cluster: str | None = None) -> Iterator[str]:
 
 
 def local_workers() -> list[dict[str, str]]:
-    """The environment of each process that works on this machine, one job at a time.
+    """The environment of each worker process on this machine; each executes one job at a time.
 
-    Without a GPU: one for each core, with one thread, as two processes do more with small networks than two threads.
-    With GPUs: several share each one, ``TACL_JOBS_PER_GPU`` of them, as a single one leaves it idle between its many
-    small operations; by default as many as there are cores to feed it, and 8 at most.
+    Without a GPU: one single-threaded process per core, because with small networks two processes do more than two
+    threads. With GPUs: ``TACL_JOBS_PER_GPU`` processes share each, because a single one leaves it idle between its many
+    small operations; by default as many as there are cores to feed it, but at most 8.
     """
     gpus, cores = torch.cuda.device_count(), _cores()
     if not gpus:
@@ -90,41 +89,41 @@ def _local(security: Security) -> SpecCluster:
     everywhere = {"host": LOOPBACK, "protocol": "tls", "security": security}
     worker = everywhere | {"nthreads": 1, "memory_limit": 0, "silence_logs": "CRITICAL"}
     specs = {n: {"cls": Persistent, "options": worker | {"env": env}} for n, env in enumerate(local_workers())}
-    # A port of its own for the (empty) pages: the usual one may be taken by another reproduction.
+    # A free port for the (empty) dashboard: the usual one may be taken by another reproduction.
     scheduler = everywhere | {"dashboard": False, "dashboard_address": f"{LOOPBACK}:0", "port": 0}
     try:
         return SpecCluster(
             workers=specs,
             scheduler={"cls": Scheduler, "options": scheduler},
             security=security,
-            silence_logs="CRITICAL",  # a killed worker needs no message: another one takes over its job
+            silence_logs="CRITICAL",  # no message for a killed worker: another one takes over its job
         )
     except RuntimeError as error:
-        raise TaclError("the workers could not be started, perhaps because memory ran out; try again.") from error
+        raise TaclError("the workers could not be started, perhaps for lack of memory; try again.") from error
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Client]:
-    """A client of a scheduler; one sentence where none answers."""
+    """A client of a scheduler; a TaclError if none answers."""
     try:
         client = Client(address)
     except Exception as error:  # wrong addresses and wrong keys make Dask raise nearly anything
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TaclError(
-            f"no Dask scheduler answers at {address} ({said}); start one, check its TLS settings, or leave CLUSTER out."
+            f"no Dask scheduler answers at {address} ({why}); start one, check its TLS settings, or leave CLUSTER out."
         ) from error
     with client:
         yield client
 
 
 def count_workers(cluster: str) -> int:
-    """How many jobs the workers of a scheduler can do at once, at least 1."""
+    """How many jobs the scheduler's workers can execute at once, at least 1."""
     with connected(cluster) as client:
         return max(1, sum(client.nthreads().values()))
 
 
 def handed_on(security: Security) -> AbstractContextManager[None]:
-    """Give a key that lies in memory to this process and to those that it starts, as Dask's own settings."""
+    """Pass a key held in memory to this process and those it starts, as Dask settings."""
     settings = {"distributed.comm.require-encryption": "True", "distributed.comm.tls.ca-file": security.tls_ca_file}
     for role, part in product(("scheduler", "worker", "client"), ("cert", "key")):
         settings[f"distributed.comm.tls.{role}.{part}"] = getattr(security, f"tls_{role}_{part}")
@@ -133,7 +132,7 @@ def handed_on(security: Security) -> AbstractContextManager[None]:
 
 @contextmanager
 def _in_environment(settings: dict[str, str]) -> Iterator[None]:
-    """Dask settings for this process and, through the environment, for those that it starts."""
+    """Apply Dask settings to this process and, through the environment, to those it starts."""
     names = {f"DASK_{name.replace('.', '__').replace('-', '_').upper()}": value for name, value in settings.items()}
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(names)
@@ -148,13 +147,13 @@ def _in_environment(settings: dict[str, str]) -> Iterator[None]:
 
 
 def _warn_of_plain_tcp(cluster: str) -> None:
-    """Once: anyone who can reach a scheduler without TLS can run code on its workers."""
+    """Warn once: anyone who can reach a scheduler without TLS can run code on its workers."""
     parts = urlsplit(cluster if "://" in cluster else f"tcp://{cluster}")
     if parts.scheme == "tcp" and not _is_loopback(parts.hostname) and _WARNED not in os.environ:
         os.environ[_WARNED] = "1"
         warnings.warn(
-            f"{cluster} is not encrypted: anyone who reaches that scheduler can run code on its workers; use TLS "
-            "(tls://, see the README) unless the network is yours alone.",
+            f"{cluster} is not encrypted: anyone who can reach that scheduler can run code on its workers; use TLS "
+            "(tls://, see the README) unless nobody else is on the network.",
             stacklevel=4,
         )
 

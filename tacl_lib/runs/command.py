@@ -1,8 +1,8 @@
-"""One run from the command line:  tacl run --dataset fashion_mnist --split class --learner ta_agem
+"""A run from the command line:  tacl run --dataset fashion_mnist --split class --learner ta_agem
 
-Every field of `RunSpec` is an option; a learner's own settings follow ``--set``, e.g. ``--set reference_batch=256``,
-and a network's own ``--set-network``, e.g. ``--network resnet --set-network width=8``.
-One parquet file per seed goes to ``--out``; a run that was stopped resumes where it was.
+Every field of `RunSpec` is an option. A learner's own settings follow ``--set``, e.g. ``--set reference_batch=256``, a
+network's ``--set-network``, e.g. ``--network resnet --set-network width=8``. One parquet file per seed goes to
+``--out``; a run that was stopped resumes where it stopped.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
         spec = RunSpec(**given, learner_settings=_pairs(settings), network_settings=_pairs(shape))
         others = [] if spec.network == MLP else [spec.network, *shape]
         stem = "-".join([spec.experiment, spec.dataset, spec.split, spec.learner, *others, *settings])
-        # Settings become a part of the names of files: no folder, and not too long for a disk.
+        # Settings become part of file names: no slashes, and not too long for a disk.
         stem = re.sub(r"[^\w.=-]", "_", stem)[:150] + f"-{spec.name()}"
         checkpoint = None if out is None else out / f"{stem}.checkpoint"
         if out is not None:
@@ -74,8 +74,8 @@ def _pairs(texts: list[str]) -> dict[str, object]:
 
 
 def _value(text: object) -> object:
-    """Numbers, tuples, True, False and None as such; anything else is a word."""
+    """A number, tuple, True, False or None; anything else is a word."""
     try:
         return ast.literal_eval(text) if isinstance(text, str) else text
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two: brackets without end
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two: endless brackets
         return text

@@ -1,7 +1,7 @@
-"""Executing jobs: each once, whatever is killed, stopped or slow on the way.
+"""Executing jobs, each once, even if processes are killed, stopped or slow.
 
-A job may be killed at any moment: it resumes from its checkpoint, here or on another worker. Processes that share a
-folder do not repeat each other's work: a lock per run (a spec and a seed) makes one wait for the other.
+A job that was killed resumes from its checkpoint, on this or another worker. Processes that share a folder do not
+repeat each other's work: locks, one per run (a spec and a seed), make one wait for the other.
 """
 
 import sys
@@ -23,13 +23,13 @@ from tacl_lib.runs.cost import work
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
 
-#: How often in a row all jobs that are left may be lost before it is not their workers' but their own fault.
-VAIN_ROUNDS = 3
+#: After this many rounds in a row in which all remaining jobs were lost, the jobs are at fault, not their workers.
+MAX_LOST_ROUNDS = 3
 GOES_ON = "Finished runs are stored; run the same command again to continue."
 
 
 def run_job(job: Job, folder: Path | str, progress: bool = False, own: Sequence[str] = ()) -> None:
-    """Execute a job unless its results are there already, and put them into the store. own: the user's plugins."""
+    """Execute a job and store its runs, unless they are stored already. own: the user's plugins."""
     plugins.add(own)
     store = Store(folder)
     if not store.missing(job.spec, job.seeds):  # without a lock: the folder may be read-only
@@ -40,7 +40,7 @@ def run_job(job: Job, folder: Path | str, progress: bool = False, own: Sequence[
             return
         store.sweep(job.spec, job.seeds)
         checkpoint = store.checkpoint(job.spec, job.seeds)
-        if checkpoint.exists():  # stopped in the middle of this very stack: finish it as it was begun
+        if checkpoint.exists():  # this very stack was interrupted: finish it as it was begun
             seeds = job.seeds
         else:
             checkpoint = store.checkpoint(job.spec, seeds)
@@ -53,31 +53,31 @@ def run_job(job: Job, folder: Path | str, progress: bool = False, own: Sequence[
 
 @contextmanager
 def _alone(job: Job, store: Store) -> Iterator[None]:
-    """Hold the locks of all runs of a job. In the order of their seeds, so that two jobs never wait for each other."""
+    """Hold the locks of all runs of a job. They are taken in the order of the seeds, so that jobs cannot deadlock."""
     paths = [store.lock(job.spec, seed) for seed in sorted(job.seeds)]
     with ExitStack() as held:
         try:
             paths[0].parent.mkdir(parents=True, exist_ok=True)
             for path in paths:
-                held.enter_context(_held(FileLock(path), job))
+                held.enter_context(_locked(FileLock(path), job))
         except OSError as error:
             raise TaclError(
                 f"the folder {store.folder} cannot be written to ({error.strerror}); choose another one."
             ) from error
         yield
-    if not store.missing(job.spec, job.seeds):  # others who wait for these locks will find the runs stored
+    if not store.missing(job.spec, job.seeds):  # whoever waits for these locks will find the runs stored
         for path in paths:
             with suppress(OSError):
                 path.unlink()
 
 
 @contextmanager
-def _held(lock: FileLock, job: Job) -> Iterator[None]:
-    """A lock; if another process holds it, a line says so."""
+def _locked(lock: FileLock, job: Job) -> Iterator[None]:
+    """Hold a lock; print a line if another process has it."""
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print(f"waiting for another process that runs {job}", file=sys.stderr)
+        print(f"waiting for another process that is running {job}", file=sys.stderr)
         lock.acquire()
     try:
         yield
@@ -86,12 +86,12 @@ def _held(lock: FileLock, job: Job) -> Iterator[None]:
 
 
 def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None, progress: bool = True) -> None:
-    """Execute jobs, the long ones first; those that are in the store already cost nothing.
+    """Execute jobs, the longest first; those already stored cost nothing.
 
     cluster: address of a Dask scheduler; None starts workers on this machine.
     """
     folder, store = Path(folder).absolute(), Store(folder)
-    # Read, not only looked for: what is damaged is set aside now and done again.
+    # The files are read, so that damaged ones are set aside now and run again.
     waiting = [job for job in jobs if len(store.records(*job)) < len(job.seeds)]
     if not waiting:
         return
@@ -104,18 +104,18 @@ def execute(jobs: Sequence[Job], folder: Path | str, cluster: str | None = None,
 
 
 def _rounds(address: str, jobs: list[Job], folder: Path, bar: tqdm) -> dict[Job, Exception]:
-    """Submit jobs again and again until none is lost on the way; those that failed with their errors.
+    """Submit jobs until none is lost. Returns those that failed, with their errors.
 
-    A job that was stored, though the message of it was lost, costs nothing the next time.
+    A job that was stored but whose message was lost costs nothing the next time.
     """
     failed: dict[Job, Exception] = {}
-    vain = number = 0
+    lost_rounds = number = 0
     while jobs and not any(map(_concerns_all, failed.values())):
         with connected(address) as client:
             errors, lost = _one_round(client, jobs, folder, bar, number)
         failed |= errors
-        vain = vain + 1 if len(lost) == len(jobs) else 0
-        if vain == VAIN_ROUNDS:
+        lost_rounds = lost_rounds + 1 if len(lost) == len(jobs) else 0
+        if lost_rounds == MAX_LOST_ROUNDS:
             return failed | lost
         jobs, number = list(lost), number + 1
     return failed
@@ -124,9 +124,9 @@ def _rounds(address: str, jobs: list[Job], folder: Path, bar: tqdm) -> dict[Job,
 def _one_round(
     client: Client, jobs: list[Job], folder: Path, bar: tqdm, number: int
 ) -> tuple[dict[Job, Exception], dict[Job, Exception]]:
-    """Submit each job once. The errors of those that failed, and of those that were lost: cancelled, or their
-    workers killed, or the connection broken. A worker that dies once is no loss: Dask gives its job to another one."""
-    own = {"own": plugins.given()} if plugins.given() else {}  # a worker elsewhere has another environment
+    """Submit each job once. Returns the errors of the jobs that failed, and of those that were lost: cancelled, or with
+    all workers killed, or with a broken connection. If a worker dies once, Dask gives its job to another one."""
+    own = {"own": plugins.given()} if plugins.given() else {}  # a remote worker has another environment
     futures = {
         client.submit(
             run_job, job, folder, **own, key=f"{job.spec.name()}-{job.seeds}-{folder}-{number}", pure=False
@@ -147,7 +147,7 @@ def _one_round(
                 client.cancel(list(futures))
                 break
         else:
-            lost[job] = TaclError("its workers were lost again and again, perhaps because memory ran out.")
+            lost[job] = TaclError("its workers were lost repeatedly, perhaps for lack of memory.")
     return failed, lost
 
 
@@ -158,12 +158,12 @@ def _error_of(future) -> Exception:
 
 
 def _is_loss(error: BaseException) -> bool:
-    """Whether an error says nothing of the job, only of its way to a worker and back."""
+    """Whether an error is not the job's own, but arose on its way to a worker or back."""
     return isinstance(error, (KilledWorker, CommClosedError))
 
 
 def _concerns_all(error: BaseException) -> bool:
-    """A full disk would fail all the others as well."""
+    """Whether all other jobs would fail as well, e.g. because the disk is full."""
     return "could not be written" in str(error) or "cannot be written to" in str(error)
 
 

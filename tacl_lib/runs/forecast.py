@@ -1,4 +1,4 @@
-"""How long jobs will take here: steps of each kind of run are made now, on the device at hand, and timed."""
+"""How long jobs will take here: a few steps of each kind of run are executed and timed on the device at hand."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,38 +12,39 @@ import torch
 from tacl_lib.core.learners import TaskAwareLearner, make_learner
 from tacl_lib.core.streams import Stream
 from tacl_lib.core.tasks import Tasks
-from tacl_lib.data import Dataset, cache
-from tacl_lib.data.embedded import digits
+from tacl_lib.data import Dataset, available, cache, load
+from tacl_lib.data.catalog import CATALOG
 from tacl_lib.runs.cluster import local_workers
 from tacl_lib.runs.cost import LABELS, shape_of, steps
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.running import default_device, network_of, tasks_of
 from tacl_lib.training.record import cpu
 
-IMAGES = 200  #: of a task that steps are timed on
+IMAGES = 200  #: per task, for timing
 WARM = 2  #: steps before the clock starts
-PATIENCE = 0.15  #: seconds of steps that are timed of each kind, or as many as three steps take
+PATIENCE = 0.15  #: seconds of steps to time for each kind, but at least three steps
 
 
 class Forecast(NamedTuple):
-    """How long what is left will take."""
+    """How long the remaining jobs will take."""
 
     hours: float  #: of one core, or of one process with a GPU, for runs that are not stored yet
-    again: float  #: the same for runs that are among the project's reference runs only
-    workers: int  #: jobs that this machine does side by side
+    again: float  #: the same for runs that exist only among the project's reference runs
+    workers: int  #: jobs that this machine executes side by side
     kinds: int  #: of runs that were timed
-    seconds: float  #: that timing took
+    seconds: float  #: spent on timing
     device: str
 
     def line(self) -> str:
         if not self.kinds:
             return "left: nothing"
         here = f", {self._hours(self.hours / self.workers)} with {self.workers} side by side" * (self.workers > 1)
-        again = f"; to repeat the reference runs (○) as well, {self._hours(self.again)} more" * (self.again > 0)
+        again = f"; repeating the reference runs (○) as well would take {self._hours(self.again)} more"
+        again *= self.again > 0
         return (
             f"left: about {self._hours(self.hours)} of one core{here}{again}\n"
-            f"measured just now: a few steps of each kind of run ({self.kinds}: method, inputs, classes), "
-            f"on {self.device}, in {self.seconds:.0f} s"
+            f"measured just now, in {self.seconds:.0f} s on {self.device}: a few steps of each kind of run "
+            f"({self.kinds}: method, inputs, classes)"
         )
 
     @staticmethod
@@ -52,7 +53,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(states: Mapping[Job, str], say: Callable[[str], object] = lambda text: None) -> Forecast:
-    """Hours for the jobs that are not done. say: called with the kind of run that is being timed."""
+    """Hours for the jobs that are not done. say: called with each kind of run before it is timed."""
     begun, device = time.monotonic(), default_device()
     seconds = seconds_of([job for job, state in states.items() if state != "done"], device, say)
     again = sum(seconds[job] for job in seconds if states[job] == "reference")
@@ -62,7 +63,7 @@ def forecast(states: Mapping[Job, str], say: Callable[[str], object] = lambda te
 
 
 def seconds_of(jobs: Sequence[Job], device: torch.device, say: Callable[[str], object]) -> dict[Job, float]:
-    """What each job will take. Jobs of one kind differ in their number of steps only."""
+    """Seconds for each job. Jobs of one kind differ only in their number of steps."""
     found: dict[tuple, float] = {}
     for job in jobs:
         kind = kind_of(job)
@@ -73,7 +74,7 @@ def seconds_of(jobs: Sequence[Job], device: torch.device, say: Callable[[str], o
 
 
 def seconds_of_a_step(job: Job, device: torch.device) -> float:
-    """Of the whole stack, as a worker makes it: with one thread, and a memory that is in use."""
+    """The time of a step of the whole stack, as on a worker: with one thread, and a memory in use."""
     small = replace(job.spec, epochs=2, train_limit=min(job.spec.train_limit or IMAGES, IMAGES), test_limit=1)
     tasks = tasks_of(small, images_of(job.spec.dataset), job.seeds).to(device)
     network = network_of(small, tasks, device)
@@ -90,7 +91,7 @@ def seconds_of_a_step(job: Job, device: torch.device) -> float:
 
 
 def _half_way(learner: TaskAwareLearner, tasks: Tasks) -> None:
-    """Give the learner what it holds after half of the tasks: of a run's steps about half have more, and half less."""
+    """Fill the learner's memory as after half of the tasks: about half of a run's steps have more, and half less."""
     held = max(learner.samples_per_task * (tasks.count - 1) // 2, 1)
     x, y = tasks.inputs(tasks.train, 0), tasks.targets(tasks.train, 0)
     rows = torch.arange(held, device=x.device) % x.shape[1]
@@ -115,7 +116,7 @@ def _timed(learner, stream: Stream, device: torch.device) -> float:
 
 
 def _now(device: torch.device) -> float:
-    """The time when a GPU has done what it was asked to; else this thread's own, whatever else the machine does."""
+    """The time once a GPU has finished its work; on a CPU the time of this thread, whatever else is running."""
     if device.type != "cuda":
         return time.thread_time()
     torch.cuda.synchronize(device)
@@ -123,8 +124,8 @@ def _now(device: torch.device) -> float:
 
 
 def kind_of(job: Job) -> tuple:
-    """What the time of a step depends on. Of datasets of one size the first is timed: BGD spares black pixels, and so
-    takes somewhat more or less on another one."""
+    """What the time of a step depends on. Only the first of several datasets of one size is timed, although BGD skips
+    black pixels and so takes a little more or less on another."""
     spec = job.spec
     own = tuple(sorted((name, str(value)) for name, value in spec.learner_settings.items()))
     shape = (spec.network, spec.hidden, *sorted((name, str(value)) for name, value in spec.network_settings.items()))
@@ -133,8 +134,9 @@ def kind_of(job: Job) -> tuple:
 
 
 def images_of(dataset: str) -> Dataset:
-    """A dataset if it is here, else noise of its size: nothing is fetched for an estimate."""
-    found = digits() if dataset == "digits" else cache.read(dataset)
+    """A dataset if it is at hand, else noise of its size: nothing is fetched for an estimate."""
+    at_hand = dataset not in CATALOG and dataset in available()
+    found = load(dataset, progress=False) if at_hand else cache.read(dataset)
     if found is not None:
         return found
     random, parts = np.random.default_rng(0), []

@@ -1,7 +1,7 @@
-"""Take over finished runs that someone else has made:  tacl merge FOLDER [--into results] [--logs first|all]
+"""Import finished runs from someone else:  tacl merge FOLDER [--into results] [--logs first|all]
 
-Each file is read whole, its digests are checked, and its name must be the hash of the spec inside. What is taken and
-each refusal is reported on a line; nothing that is stored already is replaced.
+Each file is read completely, its digests are checked, and its name must be the hash of the spec inside. Every file is
+reported on a line, taken or refused; no stored run is replaced.
 """
 
 import argparse
@@ -24,21 +24,21 @@ LOGS = ("first", "all")
 
 
 class Answer(NamedTuple):
-    """What became of a file."""
+    """The verdict on a file."""
 
     file: str
     verdict: str  #: taken, already there or refused
-    reason: str  #: why it was refused, else which run it is
+    reason: str  #: why it was refused, or which run it is
 
     def line(self) -> str:
         return f"{self.verdict:14}{self.file}  {self.reason}"
 
 
 def merge(source: Path | str, target: Store, logs: str = "first") -> Iterator[Answer]:
-    """Take over the runs of a folder, file by file.
+    """Import the runs of a folder, file by file.
 
-    logs: keep the logs of memories of the ``"first"`` run of each spec, which is all that figures and widgets read, or
-    ``"all"``.
+    logs: which memory logs to keep: ``"first"``, those of the first run of each spec, enough for figures and widgets,
+    or ``"all"``.
     """
     source = Path(source)
     files = sorted(path for path in source.glob("*.parquet") if RUN_FILE.fullmatch(path.name))
@@ -58,39 +58,41 @@ def merge(source: Path | str, target: Store, logs: str = "first") -> Iterator[An
 
 
 def _read(path: Path) -> tuple[RunSpec, Record]:
-    """A run that is what it says, made by code that is known."""
+    """A run that is what it claims to be, executed by known code."""
     record = read_record(path)  # verifies digests, types and ranges
     check_info(path, record.info)
     if not carries_digest(path):
-        raise TaclError("it carries no digest, so it cannot be checked for damage.")
+        raise TaclError("it has no digest, so it cannot be checked for damage.")
     try:
         spec = spec_from(record.info["spec"])
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise TaclError(f"it does not say which run it is ({type(error).__name__}).") from error
+        raise TaclError(f"it has no valid description of its run ({type(error).__name__}).") from error
     checked_seeds((record.seed,))
     if spec.learner not in LEARNERS:
-        raise TaclError(f"the learner {spec.learner!r} is not known here; load the module that registers it first.")
+        raise TaclError(
+            f"the learner {spec.learner!r} is not known here; name the plugin that registers it with --plugin."
+        )
     if path.name != f"{spec.name()}-{record.seed}.parquet":
         raise TaclError(
-            f"its settings belong in {spec.name()}-{record.seed}.parquet: it was renamed, or made by another version "
-            f"of {spec.learner}."
+            f"its settings belong in {spec.name()}-{record.seed}.parquet: it was renamed, or comes from another "
+            f"version of {spec.learner}."
         )
     if not {"tacl", "torch", "numpy"} <= set(record.info.get("versions", {})):
-        raise TaclError("it does not say with which versions it was made.")
+        raise TaclError("it does not record the versions it was run with.")
     commit = record.info.get("commit", "unknown")
     if commit.endswith("+"):
-        raise TaclError(f"it was made with files that differ from commit {commit[:-1]}; commit them and run again.")
+        raise TaclError(f"it was run with uncommitted changes to {commit[:-1]}; commit them and run again.")
     return spec, record
 
 
 def _there(target: Store, spec: RunSpec, record: Record) -> bool:
-    """Whether the same run is there; one with other numbers is refused."""
+    """Whether the same run is stored already; one with other numbers is refused."""
     known = target.read(spec, record.seed)
     if known is None:
         return False
     if _numbers(known) != _numbers(record):
         raise TaclError(
-            "the same run is stored with other numbers; `tacl verify` shows which of them this machine gives."
+            "the same run is stored with other numbers; `tacl verify` shows which of the two this machine reproduces."
         )
     return True
 
@@ -113,9 +115,9 @@ def _what(spec: RunSpec, record: Record) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl merge", description=__doc__.split("\n")[0].split(":")[0] + ".")
-    parser.add_argument("folder", type=Path, help="with someone else's finished runs")
+    parser.add_argument("folder", type=Path, help="the folder with someone else's finished runs")
     parser.add_argument("--into", type=Path, default=OWN, help="the store that takes them; default: results")
-    parser.add_argument("--logs", choices=LOGS, default="first", help="which logs of memories to keep; default: first")
+    parser.add_argument("--logs", choices=LOGS, default="first", help="which memory logs to keep; default: first")
     options = parser.parse_args(arguments)
     answers = []
     try:

@@ -20,12 +20,12 @@ from tacl_lib.training.record import Record
 
 
 def default_device() -> torch.device:
-    """A GPU where there is one."""
+    """A GPU if there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def tasks_of(spec: RunSpec, dataset: Dataset, seeds: tuple[int, ...]) -> Tasks:
-    """The tasks that the runs of a spec are trained on."""
+    """The tasks on which the runs of a spec train."""
     return make_tasks(
         dataset,
         spec.split,
@@ -42,11 +42,11 @@ def tasks_of(spec: RunSpec, dataset: Dataset, seeds: tuple[int, ...]) -> Tasks:
 
 
 def network_of(spec: RunSpec, tasks: Tasks, device: torch.device | str) -> Network:
-    """The networks that the runs of a spec train, one for each seed of the tasks."""
+    """The networks of a spec's runs, one for each seed of the tasks."""
     settings = spec.network_settings
     if spec.network == MLP:
         if settings:
-            raise TaclError("the network mlp has no settings of its own; hidden and initialisation are the run's.")
+            raise TaclError("the network mlp has no settings of its own; set hidden and initialisation of the run.")
         settings = {"hidden": spec.hidden, "initialisation": spec.initialisation}
     return make_network(spec.network, tasks.seeds, tasks.image_shape, tasks.classes, device=device, **settings)
 
@@ -91,5 +91,5 @@ def run(
 
 
 def _without_path(source: str) -> str:
-    """``make data`` shows the path of a user's folder; results are shared, so they leave it out."""
+    """The source without the path of a user's folder: results are shared."""
     return "a folder of the user's" if source.startswith("folder ") else source

@@ -9,16 +9,16 @@ from filelock import FileLock, Timeout
 from tacl_lib.runs.grid import Job
 from tacl_lib.runs.store import Store
 
-#: reference: not done here, but among the reference runs of the project
+#: reference: not run here, but among the project's reference runs
 SIGNS = {"done": "●", "reference": "○", "running": "◐", "begun": "◌", "missing": "·"}
 
 
 def state_of(job: Job, store: Store, reference: Store | None = None) -> str:
-    """done, reference, running (a process holds its lock), begun (a checkpoint waits) or missing."""
+    """done, reference, running (a process holds its lock), begun (there is a checkpoint) or missing."""
     missing = store.missing(*job)
     if not missing:
         return "done"
-    if any(_held(store.lock(job.spec, seed)) for seed in job.seeds):
+    if any(_is_held(store.lock(job.spec, seed)) for seed in job.seeds):
         return "running"
     if reference is not None and not reference.missing(job.spec, missing):
         return "reference"
@@ -29,8 +29,8 @@ def states_of(jobs: Sequence[Job], store: Store, reference: Store | None = None)
     return {job: state_of(job, store, reference) for job in jobs}
 
 
-def _held(lock: Path) -> bool:
-    """Whether a process holds a lock. In a read-only folder none does."""
+def _is_held(lock: Path) -> bool:
+    """Whether a process holds a lock. In a read-only folder none can."""
     if not lock.exists():
         return False
     try:
@@ -43,11 +43,11 @@ def _held(lock: Path) -> bool:
 
 
 def status_table(states: Mapping[Job, str]) -> str:
-    """The grid as text: a row for each experiment, dataset and split, a sign for each method."""
+    """The grid as text: a row for each experiment, dataset and split, with a sign for each method."""
     methods = list(dict.fromkeys(job.spec.learner for job in states))
     rows: dict[tuple, dict[str, str]] = defaultdict(lambda: defaultdict(str))
     for job, state in states.items():
-        # The study runs one learner several times in a row: one sign each.
+        # The study has several jobs with one learner in a row: one sign each.
         rows[job.spec.experiment, job.spec.dataset, job.spec.split][job.spec.learner] += SIGNS[state]
     lines = [f"{'experiment':12}{'dataset':15}{'split':13}" + "".join(f"{method:>14}" for method in methods)]
     for (experiment, dataset, split), signs in rows.items():

@@ -1,4 +1,4 @@
-"""The store: one file per finished run, found by the hash of its spec."""
+"""The store: one file per finished run, named by the hash of its spec."""
 
 import re
 import warnings
@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pandas as pd
 
-from tacl_lib import names, places
+from tacl_lib import places
 from tacl_lib.core.metrics import summary
 from tacl_lib.data.dataset import ANOTHER_SET
 from tacl_lib.errors import TaclError
+from tacl_lib.names import METRICS
 from tacl_lib.runs.spec import RunSpec, spec_from
 from tacl_lib.training.record import DamagedFile, Record, read_about, read_record
 
-OWN, REFERENCE = places.RESULTS, places.REFERENCE  #: where the user's runs go, and those that came with the project
+OWN, REFERENCE = places.RESULTS, places.REFERENCE  #: the user's runs, and those that come with the project
 
 
 class Store:
-    """A folder of records, a file for each run and seed; its name begins with the hash of the run's settings.
+    """A folder of records, one file for each run and seed, named by the hash of the run's settings.
 
-    A file that is there is a finished run: it was written whole and renamed.
+    Every file is a finished run: it was written completely, then renamed.
     """
 
     def __init__(self, folder: Path | str):
@@ -32,23 +33,23 @@ class Store:
             raise TaclError(f"{self.folder} is a file; a store is a folder of records.")
 
     def __bool__(self) -> bool:
-        """Whether it holds any run."""
+        """Whether it holds any runs."""
         return any(RUN_FILE.fullmatch(path.name) for path in self.folder.glob("*-*.parquet"))
 
     def path(self, spec: RunSpec, seed: int) -> Path:
-        """Where a run's record is, or will be."""
+        """The file of a run's record, whether or not it exists."""
         return self.folder / f"{spec.name()}-{seed}.parquet"
 
     def checkpoint(self, spec: RunSpec, seeds: Sequence[int]) -> Path:
-        """Where the unfinished stack of these seeds keeps its state."""
+        """The checkpoint of the unfinished stack of these seeds."""
         return self.folder / "unfinished" / f"{spec.name()}-{'_'.join(map(str, seeds))}.pt"
 
     def lock(self, spec: RunSpec, seed: int) -> Path:
-        """Held by the process that makes this run."""
+        """The lock held by the process that executes this run."""
         return self.folder / "unfinished" / f"{spec.name()}-{seed}.lock"
 
     def sweep(self, spec: RunSpec, seeds: Sequence[int]) -> None:
-        """Remove half-written files of these runs. Call it only while holding their locks."""
+        """Remove half-written files of these runs. Call this only while holding their locks."""
         for seed in seeds:
             for part in self.folder.glob(f".{spec.name()}-{seed}.*.part"):
                 part.unlink(missing_ok=True)
@@ -56,7 +57,7 @@ class Store:
             part.unlink(missing_ok=True)
 
     def missing(self, spec: RunSpec, seeds: Sequence[int]) -> list[int]:
-        """The seeds of a spec that have no finished run."""
+        """The seeds of a spec without a finished run."""
         return [seed for seed in seeds if not self.path(spec, seed).exists()]
 
     def write(self, spec: RunSpec, records: Sequence[Record]) -> None:
@@ -65,11 +66,11 @@ class Store:
             record.write(self.path(spec, record.seed))
 
     def read(self, spec: RunSpec, seed: int) -> Record | None:
-        """A run's record; None where there is none. A damaged file is named, set aside and counts as missing."""
+        """A run's record, or None. A damaged file is set aside with a warning, and counts as missing."""
         return _read(self.path(spec, seed))
 
     def runs(self) -> Iterator[tuple[RunSpec, Record]]:
-        """Every finished run in the store with its spec; those of another result version are left out."""
+        """Every finished run with its spec, except those of other result versions."""
         for path in self._files():
             record = _read(path)
             spec = _spec_of(path, record and record.info)
@@ -77,7 +78,7 @@ class Store:
                 yield spec, record
 
     def descriptions(self) -> Iterator[tuple[RunSpec, int, dict]]:
-        """Spec, seed and circumstances of every finished run, without reading its numbers."""
+        """Spec, seed and circumstances of every finished run; does not read the numbers."""
         for path in self._files():
             seed, info = _read(path, read_about) or (None, None)
             spec = _spec_of(path, info)
@@ -85,7 +86,7 @@ class Store:
                 yield spec, seed, info
 
     def _files(self) -> list[Path]:
-        """The records in the folder. Other files are ignored, and named once."""
+        """The records in the folder. Other files are ignored, with one warning."""
         found, foreign = [], []
         for path in sorted(self.folder.glob("*.parquet")):
             if RUN_FILE.fullmatch(path.name):
@@ -94,23 +95,25 @@ class Store:
                 foreign.append(path.name)
                 _NAMED.add(path)
         if foreign:
-            warnings.warn(f"not runs of the kit, ignored in {self.folder}: {', '.join(foreign)}.", stacklevel=3)
+            warnings.warn(
+                f"ignored in {self.folder}, because they are not runs of the kit: {', '.join(foreign)}.", stacklevel=3
+            )
         return found
 
     def catalogue(self) -> dict[RunSpec, list[int]]:
-        """The seeds of each spec that has finished runs."""
+        """Each spec with finished runs, and their seeds."""
         found: dict[str, tuple[RunSpec, list[int]]] = {}
         for spec, seed, _ in self.descriptions():
             found.setdefault(spec.name(), (spec, []))[1].append(seed)
         return {spec: sorted(seeds) for spec, seeds in found.values()}
 
     def records(self, spec: RunSpec, seeds: Sequence[int]) -> list[Record]:
-        """The finished runs of a spec among these seeds."""
+        """The finished runs of a spec with these seeds."""
         found = (self.read(spec, seed) for seed in seeds)
         return [record for record in found if record is not None]
 
     def notes(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]]) -> dict[str, str]:
-        """The notes of runs on their data, where they are not the published set: dataset → note."""
+        """What the runs note about data other than the published set: dataset → note."""
         found: dict[str, dict[str, None]] = {}
         for spec, seeds in jobs:
             for seed in seeds:
@@ -121,8 +124,8 @@ class Store:
         return {dataset: "; in other runs: ".join(notes) for dataset, notes in found.items()}
 
     def summaries(self, jobs: Iterable[tuple[RunSpec, Sequence[int]]] | None = None) -> pd.DataFrame:
-        """One row per run: experiment, dataset, split, method, seed, the three metrics, its spec, and
-        another_set: whether its images are not the published set; network: its name, the paper's is ``mlp``.
+        """One row per run: experiment, dataset, split, method, seed, the three metrics, the name of its spec,
+        another_set (whether its images are another set than the published one) and network (``mlp`` is the paper's).
 
         jobs: specs and seeds to look for; None takes every run in the store.
         """
@@ -149,7 +152,7 @@ class Store:
 
 
 class ReadOnce(Store):
-    """A store that reads each file once, for callers that need the same runs many times."""
+    """A store that reads each file only once, for callers that need the same runs often."""
 
     def __init__(self, folder: Path | str):
         super().__init__(folder)
@@ -162,30 +165,28 @@ class ReadOnce(Store):
         return self._known[path]
 
 
-#: The name of a file of a run: the hash of its spec, and its seed.
+#: The file name of a run: the hash of its spec, and its seed.
 RUN_FILE = re.compile(r"[0-9a-f]{16}-\d+\.parquet")
-_NAMED: set[Path] = set()  # foreign files that were reported already
-METRICS = tuple(names.METRICS)
+_NAMED: set[Path] = set()  # foreign files that have been reported
 
-
-#: What the circumstances of a stored run are, as far as it tells them; tables, report and widgets rely on it.
+#: The types of a stored run's circumstances, as far as it has them; tables, report and widgets rely on these.
 _KINDS = {"spec": dict, "data": dict, "versions": dict, "wall_seconds_of_stack": float}
 _KINDS |= dict.fromkeys(("finished", "machine", "cpu", "instructions", "blas", "noise", "device", "commit"), str)
 
 
 def check_info(path: Path, info: dict) -> None:
-    """Raise a DamagedFile unless the circumstances of a stored run are of the types that they are written with."""
+    """Raise a DamagedFile unless a stored run's circumstances have the types with which they are written."""
     odd = [name for name, kind in _KINDS.items() if name in info and not isinstance(info[name], kind)]
     for part in ("versions", "data") if not odd else ():
         odd += [name for name, text in info.get(part, {}).items() if not isinstance(text, str | None)]
     if not odd and not _is_moment(info.get("finished")):
         odd.append("finished")
     if odd:
-        raise DamagedFile(path, f"its entry {odd[0]!r} is not one that a run writes")
+        raise DamagedFile(path, f"its entry {odd[0]!r} is not as a run writes it")
 
 
 def _is_moment(text: str | None) -> bool:
-    """Whether a text says a time in some zone; the oldest runs say none."""
+    """Whether a text is a time with a time zone; the oldest runs have none."""
     try:
         return text is None or datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
@@ -193,12 +194,12 @@ def _is_moment(text: str | None) -> bool:
 
 
 def _note(info: dict) -> str:
-    """The note of a run on its data, where they are not the published set."""
+    """What a run notes about its data, if they are not the published set."""
     return info.get("data", {}).get("note") or ""
 
 
 def _read(path: Path, reader: Callable = read_record):
-    """What the reader makes of a file; None where there is none, or where it is damaged and was set aside."""
+    """What the reader returns for a file; None if it does not exist, or was damaged and has been set aside."""
     if not path.exists():
         return None
     try:
@@ -211,20 +212,20 @@ def _read(path: Path, reader: Callable = read_record):
 
 
 def _spec_of(path: Path, info: dict | None) -> RunSpec | None:
-    """The spec in the circumstances of a run; None where there are none, or where they describe no run."""
+    """The spec in a run's circumstances; None if there are none, or if they describe no run."""
     if info is None:
         return None
     try:
         return spec_from(info["spec"])
     except (TaclError, LookupError, TypeError, AttributeError, ValueError) as error:
-        _set_aside(path, DamagedFile(path, f"it does not say which run it is: {type(error).__name__}"))
+        _set_aside(path, DamagedFile(path, f"it has no valid description of its run: {type(error).__name__}"))
         return None
 
 
 def _set_aside(path: Path, error: DamagedFile) -> None:
     if places.INSTALLED and path.is_relative_to(places.PROJECT):  # a package's folder is its installer's
         again = "pip install --force-reinstall --no-deps tacl-lib"
-        warnings.warn(f"{error} It is left out; to get a whole copy: {again}", stacklevel=5)
+        warnings.warn(f"{error} It is ignored; to get an intact copy: {again}", stacklevel=5)
         return
     try:
         path.replace(path.with_suffix(".damaged"))
@@ -232,4 +233,6 @@ def _set_aside(path: Path, error: DamagedFile) -> None:
     except FileNotFoundError:  # another process was faster
         warnings.warn(f"{error} It will be run again.", stacklevel=5)
     except OSError:
-        warnings.warn(f"{error} It is left out; it could not be set aside, as the folder is read-only.", stacklevel=5)
+        warnings.warn(
+            f"{error} It is ignored; it could not be set aside, because the folder is read-only.", stacklevel=5
+        )

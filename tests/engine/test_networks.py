@@ -73,7 +73,7 @@ def test_what_does_not_exist_is_told_in_a_sentence(small):
         (lambda: make_network("resnet", (0,), (8, 8, 1), 2, width=0), "width of resnet must be at least 1"),
         (lambda: make_network("cnn", (0,), (2, 8, 1), 2), "images of 4 × 4 pixels or more"),
         (lambda: register_network("mlp")(small), "the kit's own"),
-        (lambda: register_network("cnn")(small), "registered already"),
+        (lambda: register_network("cnn")(small), "already registered"),
         (lambda: register_network("other")(5), "must be a function"),
         (lambda: run(RunSpec(**TINY, network="vgg"), (0,), progress=False), "unknown network 'vgg'"),
         (

@@ -56,7 +56,7 @@ def test_each_kind_is_timed_once_and_what_is_done_not_at_all(monkeypatch):
     assert found.kinds == len(timed) == 7 * 2 * 2 + 5  # methods, inputs and classes; the study's five others
     assert found.workers == 4
     assert "left: about" in found.line()
-    assert "side by side; to repeat the reference runs (○) as well" in found.line()
+    assert "side by side; repeating the reference runs (○) as well would take" in found.line()
     assert forecast.forecast(dict.fromkeys(jobs, "done")).line() == "left: nothing"
 
 

@@ -297,7 +297,7 @@ def test_files_of_others_are_left_alone_and_named_once(store):
         assert len(store.catalogue()) == 1
         assert not store.summaries().empty
     assert len(caught) == 1
-    assert str(caught[0].message).endswith(f"ignored in {store.folder}: my-notes.parquet.")
+    assert str(caught[0].message).endswith("not runs of the kit: my-notes.parquet.")
     assert (store.folder / "my-notes.parquet").exists()
     assert not Store(store.folder / "none")
     (store.folder / "other").mkdir()
@@ -335,7 +335,7 @@ def test_a_read_only_store_can_be_looked_at(read_only):
 
 def test_a_damaged_file_in_a_read_only_store_is_left_out(read_only, store):
     truncated(store.path(TINY, 0))
-    with pytest.warns(UserWarning, match="left out; it could not be set aside"):
+    with pytest.warns(UserWarning, match="is ignored; it could not be set aside"):
         assert list(read_only.summaries()["seed"]) == [3]
 
 
