@@ -1,8 +1,8 @@
-"""From a learner and a stream to records: the loop, what it writes down, and what survives when it is stopped.
+"""From a learner and a stream to records: the training loop, its measurements, and its checkpoints.
 
-In: a learner of `core` with its networks, and a stream. Out: a `Record` of each run, and the log of its memory. Only
-here do true tasks meet a memory: the stream knows them, and the log keeps them for figures.
-The loop may also be another one: `avalanche` has plugins for it.
+In: a learner of `core` with its networks, and a stream. Out: a `Record` of each run, with the log of its memory. Only
+here are memories and true tasks brought together: the stream knows the tasks, and the log keeps them for figures.
+`avalanche` has plugins for training in Avalanche's loop instead.
 May import: core, engine. Imported by: runs, paper, report, teaching.
 """
 

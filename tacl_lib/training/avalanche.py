@@ -2,10 +2,10 @@
 
     strategy = Naive(model=model, optimizer=SGD(model.parameters(), lr=1e-3), plugins=[TaAgemPlugin(classes=10)], ...)
 
-A plugin hands the gradient of the batch, which Avalanche has computed with its own criterion, to the kit's learner, and
-gives back what the learner makes of it; your optimiser makes the step. No task label and no end of an experience is
-looked at, so that streams without boundaries are welcome; `OgdPlugin`, whose method must be told, is the exception.
-Memories have a constant size: a step costs the same at the thousandth experience as at the tenth.
+Avalanche computes the gradient of a batch with its own criterion; a plugin passes it to the kit's learner and returns
+the learner's gradient, with which your optimiser takes the step. Plugins ignore task labels and the ends of
+experiences, so streams need no boundaries; only `OgdPlugin` must be told when a task ends. Memories have a constant
+size: a step costs as much at the thousandth experience as at the tenth.
 """
 
 import copy
@@ -26,7 +26,7 @@ from tacl_lib.errors import TaclError
 
 
 class _Follower(ModuleNetwork):
-    """Avalanche's model as a network of one run: its weights and the gradient of its batch are those of the model."""
+    """Avalanche's model as a network of one run, with the model's weights and the gradient of its batch."""
 
     def __init__(self, model: torch.nn.Module, seed: int, sample: torch.Tensor, classes: int, device):
         """sample: ``[channels, height, width]`` or flat."""
@@ -35,24 +35,24 @@ class _Follower(ModuleNetwork):
         shape = (*sample.shape[1:], sample.shape[0]) if sample.dim() == 3 else ()
         super().__init__((seed,), lambda: copy.deepcopy(model), shape, classes, device, features=sample.numel())
         self._model, self._loss, self._gradient = model, None, None
-        self.result: torch.Tensor | None = None  #: the gradient that the learner would follow, times its rate: ``[p]``
+        self.result: torch.Tensor | None = None  #: the learner's gradient, times its rate: ``[p]``
 
     @property
     def _own(self) -> list[torch.nn.Parameter]:
         return list(trained(self._model).values())
 
     def follow(self) -> None:
-        """Take over the weights of the model."""
+        """Copy the model's weights."""
         with torch.no_grad():
             weights = torch.cat([parameter.flatten() for parameter in self._own])
             if len(weights) != self.parameter_count:
                 raise TaclError(
-                    "the model has grown since the first step; a plugin of the kit needs one of fixed size."
+                    "the model has grown since the first step; the kit's plugins need a model of fixed size."
                 )
             self.flat.copy_(weights)
 
     def lead(self) -> None:
-        """Give the model the weights of this network, and nothing for its optimiser to do."""
+        """Copy this network's weights to the model, and leave its optimiser nothing to do."""
         with torch.no_grad():
             pieces = self.flat.split([parameter.numel() for parameter in self._own])
             for parameter, piece in zip(self._own, pieces, strict=True):
@@ -60,13 +60,13 @@ class _Follower(ModuleNetwork):
                 parameter.grad = None
 
     def note(self, loss: torch.Tensor) -> None:
-        """Avalanche has computed the loss of the batch and its gradient."""
+        """Take the loss of the batch and its gradient, which Avalanche has computed."""
         pieces = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._own]
         self._gradient = DenseGradient(torch.cat([piece.flatten() for piece in pieces])[None])
         self._loss = loss.detach().view(1, 1)
 
     def give_back(self, rate: float) -> None:
-        """What the learner made of it becomes the model's gradient. rate: that the optimiser will multiply it with."""
+        """Make the learner's gradient the model's. rate: by which the optimiser will multiply it."""
         pieces = self.result.div(rate).split([parameter.numel() for parameter in self._own])
         for parameter, piece in zip(self._own, pieces, strict=True):
             if parameter.grad is not None:
@@ -80,7 +80,7 @@ class _Follower(ModuleNetwork):
 
 
 class _Plugin(SupervisedPlugin):
-    """What all have in common. settings: of the learner of that name, see `tacl_lib.core.learners`."""
+    """The base of all plugins. settings: of the learner of that name, see `tacl_lib.core.learners`."""
 
     name: str
 
@@ -89,7 +89,7 @@ class _Plugin(SupervisedPlugin):
         super().__init__()
         self.classes, self.seed, self.settings = classes, seed, settings
         self.network: _Follower | None = None
-        self.learner: Learner | None = None  #: of the kit, with its memory; there from the first step on
+        self.learner: Learner | None = None  #: the kit's, with its memory; exists from the first step on
 
     def before_training_iteration(self, strategy, **kwargs):
         if self.network is None:
@@ -98,17 +98,17 @@ class _Plugin(SupervisedPlugin):
             self.learner = make_learner(self.name, self.network, **self._of_learner(strategy))
 
     def _of_learner(self, strategy) -> dict:
-        """The settings; where a gradient goes through the optimiser, the rate is the optimiser's."""
+        """The learner's settings; the rate is the optimiser's, which takes the step."""
         return {"rate": strategy.optimizer.param_groups[0]["lr"], **self.settings}
 
     @staticmethod
     def _batch(strategy) -> tuple[torch.Tensor, torch.Tensor]:
-        """Avalanche's batch as the kit has it: one run, channels last, flat."""
+        """Avalanche's batch in the kit's form: one run, channels last, flat."""
         return _flat(strategy.mb_x)[None], strategy.mb_y[None]
 
 
 class TaAgemPlugin(_Plugin):
-    """TA-A-GEM: gradients that would undo what the cluster memory holds are projected."""
+    """TA-A-GEM: projects gradients that conflict with the samples in the cluster memory."""
 
     name = "ta_agem"
 
@@ -128,9 +128,9 @@ class TaAgemPlugin(_Plugin):
 
 
 class TaOgdPlugin(_Plugin):
-    """TA-OGD: gradients are made orthogonal to the model gradients in the cluster memory.
+    """TA-OGD: makes gradients orthogonal to the model gradients in the cluster memory.
 
-    The paper's scheduler changes what is handed to the optimiser; ``adapt_rate=False`` leaves rates to the optimiser.
+    The paper's scheduler scales the gradient for the optimiser; ``adapt_rate=False`` leaves the rate to the optimiser.
     """
 
     name = "ta_ogd"
@@ -149,7 +149,7 @@ class TaOgdPlugin(_Plugin):
 
 
 class OgdPlugin(TaOgdPlugin):
-    """OGD: as TA-OGD, but model gradients are stored when an experience ends, which must mean that a task has."""
+    """OGD: like TA-OGD, but stores model gradients at the end of an experience, which must be the end of a task."""
 
     name = "ogd"
 
@@ -172,8 +172,8 @@ class OgdPlugin(TaOgdPlugin):
 
 
 class BgdPlugin(_Plugin):
-    """BGD. It moves means and deviations itself, by passes of its own with the cross-entropy as their loss: of
-    Avalanche's step only the batch is used, and the optimiser finds nothing to do."""
+    """BGD. It updates means and deviations itself, in passes of its own with cross-entropy as the loss: of Avalanche's
+    step it uses only the batch, and it leaves the optimiser nothing to do."""
 
     name = "bgd"
 
@@ -187,17 +187,17 @@ class BgdPlugin(_Plugin):
 
 
 class ClusterBuffer(ExemplarsBuffer):
-    """A storage policy for Avalanche's `ReplayPlugin`: exemplars are kept in the clusters of a `ClusterMemory`.
+    """A storage policy for Avalanche's `ReplayPlugin`, which keeps exemplars in the clusters of a `ClusterMemory`.
 
         memory = ClusterMemory(clusters=10, classes=10)
         ReplayPlugin(memory.geometry.capacity, storage_policy=ClusterBuffer(memory))
 
-    `ReplayPlugin` looks at its buffer when an experience begins and fills it when one ends, so this needs experiences;
-    it does not matter whether they are tasks.
+    `ReplayPlugin` reads its buffer when an experience begins and fills it when one ends, so experiences are needed, but
+    they need not be tasks.
     """
 
     def __init__(self, memory: ClusterMemory, every: int = 10, seed: int = 0):
-        """every: one sample of so many is offered to the memory, as one of each batch in the paper."""
+        """every: one sample in this many is offered to the memory, like one per batch in the paper."""
         super().__init__(memory.geometry.capacity)
         self.memory, self.every, self.seed, self._ended = memory, every, seed, 0
 
@@ -213,9 +213,9 @@ class ClusterBuffer(ExemplarsBuffer):
         self.buffer = as_taskaware_classification_dataset(data)
 
     def resize(self, strategy, new_size: int):
-        raise TaclError("a cluster memory has a constant size; make another one with other clusters.")
+        raise TaclError("a cluster memory has a constant size; create another one with other clusters.")
 
 
 def _flat(x: torch.Tensor) -> torch.Tensor:
-    """``[n, channels, height, width]`` or ``[n, features]`` as the kit has it: ``[n, features]``, channels last."""
+    """``[n, channels, height, width]`` or ``[n, features]`` in the kit's form: ``[n, features]``, channels last."""
     return x.permute(0, 2, 3, 1).flatten(1) if x.dim() == 4 else x

@@ -1,7 +1,6 @@
-"""What happened in a memory, step by step, and its content at any step rebuilt from that.
+"""The log of a memory, step by step, from which its content at any step can be rebuilt.
 
-The log is written by the training loop, which knows the true tasks from the stream. Neither the memory nor
-the learner ever sees them.
+The training loop writes the log; it knows the true tasks from the stream. Neither memory nor learner ever sees them.
 """
 
 from collections.abc import Sequence
@@ -13,19 +12,19 @@ import torch
 from tacl_lib.core.memory.policies import Geometry, Placement
 from tacl_lib.errors import TaclError
 
-EMPTY = -1  #: the task and the row of a place that holds nothing
+EMPTY = -1  #: task and row of an empty place
 
 
 @dataclass(frozen=True)
 class EventLog:
-    """Arrivals in the memory of one run, in order; arrays of equal length."""
+    """The arrivals in one run's memory, in order, as arrays of equal length."""
 
     geometry: Geometry
-    step: np.ndarray  #: int32, the training step after which the newcomer came
+    step: np.ndarray  #: int32, the training step after which the newcomer arrived
     cluster: np.ndarray  #: int16
     slot: np.ndarray  #: int16
     task_in: np.ndarray  #: int16, true task of the newcomer
-    task_out: np.ndarray  #: int16, true task of what it replaced, or -1
+    task_out: np.ndarray  #: int16, true task of the member it replaced, or -1
     row: np.ndarray  #: int32, the newcomer's row in ``tasks.train``
 
     def __post_init__(self):
@@ -78,7 +77,7 @@ class EventLog:
 
 
 def log_of(geometry: Geometry, step, cluster, slot, task_in, row) -> EventLog:
-    """A log from arrivals in order; who left follows from who stood there before."""
+    """A log from arrivals in order; which member left follows from what the place held before."""
     place = np.asarray(cluster, np.int64) * geometry.size + np.asarray(slot)
     order = np.argsort(place, kind="stable")
     task_in = np.asarray(task_in)
@@ -92,7 +91,7 @@ def log_of(geometry: Geometry, step, cluster, slot, task_in, row) -> EventLog:
 
 
 class EventRecorder:
-    """Collects arrivals of R runs on the device, and brings them to the host once an epoch."""
+    """Collects the arrivals of R runs on the device, and copies them to the host once per epoch."""
 
     def __init__(self, geometry: Geometry, runs: int):
         self.geometry, self.runs = geometry, runs
@@ -103,7 +102,7 @@ class EventRecorder:
         self._content = np.full((runs, geometry.capacity), EMPTY)  # the true task at every place
 
     def note(self, step: int, place: Placement, chosen: torch.Tensor, task: torch.Tensor, row: torch.Tensor):
-        """Note the arrival of batch position ``chosen [R]``, of which the stream says task and row ``[R, batch]``."""
+        """Note the arrival of batch position ``chosen [R]``; task and row ``[R, batch]`` are the stream's."""
         run = torch.arange(self.runs, device=chosen.device)
         kept = torch.ones_like(place.slot) if place.kept is None else place.kept.long()
         event = torch.stack([place.cluster, place.slot, task[run, chosen], row[run, chosen], kept])
@@ -111,7 +110,7 @@ class EventRecorder:
         self._fresh_steps.append(step)
 
     def flush(self) -> None:
-        """Bring what is new to the host."""
+        """Copy new arrivals to the host."""
         if not self._fresh:
             return
         events = torch.stack(self._fresh).to(torch.int32).cpu().numpy()
@@ -121,7 +120,7 @@ class EventRecorder:
         for run in range(self.runs):
             cluster, slot, task, _, kept = events[:, :, run].T
             there = kept == 1
-            # Of several arrivals at one place the last one stays, as in the memory.
+            # If several arrive at one place, the last one stays, as in the memory.
             self._content[run, (cluster * self.geometry.size + slot)[there]] = task[there]
 
     def members_by_task(self, tasks: int) -> np.ndarray:
@@ -153,5 +152,5 @@ class EventRecorder:
         shapes = [((len(some),), (len(some), 5, self.runs)) for some in steps]
         fits = [(one.shape, other.shape) for one, other in zip(steps, events, strict=True)] == shapes
         if not fits or any(part.dtype != np.int32 for part in steps + events) or content.shape != self._content.shape:
-            raise TaclError("its log of the memory does not fit")
+            raise TaclError("its log of the memory has the wrong shape or type")
         self._steps, self._host, self._content = steps, events, content.astype(np.int64)

@@ -1,4 +1,4 @@
-"""A learner and a stream in, a record of each run out."""
+"""The training loop: a learner and a stream in, a record of each run out."""
 
 import hashlib
 import math
@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from tacl_lib.core.learners import Learner, Step, TaskAwareLearner
 from tacl_lib.core.randomness import generator, stacked
 from tacl_lib.core.streams import Epoch, Stream
-from tacl_lib.errors import TaclError, unknown_name
+from tacl_lib.errors import TaclError, shortened, unknown_name
 from tacl_lib.training.checkpoint import Checkpoint, StopSignals
 from tacl_lib.training.events import EMPTY, EventRecorder
 from tacl_lib.training.record import Record, circumstances, commit
@@ -35,12 +35,12 @@ def train(
     info: dict | None = None,
     deliver: Callable[[list[Record]], object] | None = None,
 ) -> list[Record]:
-    """Train a learner on a stream and return one record per run.
+    """Train a learner on a stream, and return one record per run.
 
-    test_on: after each epoch, the tasks ``"seen"`` so far or ``"all"``.
-    checkpoint: a file; a training that was stopped or killed resumes from it and ends with the same record.
-    info: anything that the records should carry, e.g. the settings.
-    deliver: is given the records before the checkpoint is removed, so that neither is ever lost.
+    test_on: which tasks to test after each epoch, those ``"seen"`` so far or ``"all"``.
+    checkpoint: a file; a training that was stopped or killed resumes from it, and ends with the same record.
+    info: anything to store in the records, e.g. the settings.
+    deliver: called with the records before the checkpoint is removed, so that results are never lost.
     """
     if not isinstance(learner, Learner) or not isinstance(stream, Stream):
         given = f"{type(learner).__name__} and {type(stream).__name__}"
@@ -53,7 +53,7 @@ def train(
             "use a task-agnostic learner."
         )
     info = info or {}
-    commit()  # remembered: records name the code that ran, not what is committed meanwhile
+    commit()  # cached: records name the code that ran, not what is committed meanwhile
     training = _Training(learner, stream, test_on)
     file = Checkpoint(checkpoint, checkpoint_seconds, training.fingerprint(info))
     state = file.load(learner.network.device)
@@ -61,12 +61,12 @@ def train(
         fresh = _copied(training.state())
         try:
             training.load_state(state)
-        except Exception as error:  # of another version, of other settings, or odd: it can be anything
+        except Exception as error:  # from another version or other settings: it can be anything
             file.set_aside(error)
-            training.load_state(fresh)  # what it did hold must not stay
+            training.load_state(fresh)  # nothing of the bad state must remain
             state = None
     if state is None and checkpoint is not None:
-        file.save(training.state())  # so that a run that diverges early has something good to go back to
+        file.save(training.state())  # a good state for a run that diverges early
     with (
         StopSignals() as signals,
         tqdm(
@@ -89,18 +89,18 @@ def train(
 
 @contextmanager
 def _inference_mode(learner: Learner) -> Iterator[None]:
-    """Torch's inference mode, if learner and network allow it; however it ends, the learner can be used afterwards."""
+    """Torch's inference mode, if learner and network allow it; the learner stays usable, even after an error."""
     allowed = learner.inference and learner.network.inference
     try:
         with torch.inference_mode(allowed):
             yield
     finally:
-        if allowed:  # tensors made in that mode could not be changed outside of it
+        if allowed:  # tensors created in that mode cannot be changed outside it
             learner.load_state(_copied(learner.state()))
 
 
 def _copied(state: object) -> object:
-    """A learner's state with tensors of its own."""
+    """A copy of a learner's state, tensors included."""
     if isinstance(state, torch.Tensor):
         return state.clone()
     if isinstance(state, dict):
@@ -108,24 +108,21 @@ def _copied(state: object) -> object:
     return [_copied(value) for value in state] if isinstance(state, list) else state
 
 
-def _shortened(value: object) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 80 else f"{text[:80]}…"
-
-
 def _of_one_kind(given: object, own: object) -> bool:
-    """Whether a saved state has the types of our own wherever ours holds any. Sizes may differ: they may grow."""
+    """Whether a saved state has the types of our own, wherever ours is set. Sizes may differ: they may grow."""
     if own is None:
         return True
     if isinstance(given, dict) and isinstance(own, dict):
         return all(_of_one_kind(value, own[name]) for name, value in given.items() if name in own)
-    if isinstance(given, torch.Tensor) and isinstance(own, torch.Tensor):  # else it would be converted or broadcast
+    if isinstance(given, torch.Tensor) and isinstance(
+        own, torch.Tensor
+    ):  # otherwise it would be converted or broadcast
         return (given.dtype, given.dim()) == (own.dtype, own.dim())
     return type(given) is type(own)
 
 
 class _Training:
-    """The state of a training between two steps: all that a checkpoint must hold."""
+    """The state of a training between two steps: everything that a checkpoint must hold."""
 
     def __init__(self, learner: Learner, stream: Stream, test_on: str):
         tasks, network = stream.tasks, learner.network
@@ -185,7 +182,7 @@ class _Training:
         if not isinstance(loss, torch.Tensor) or loss.shape != self.projected.shape:
             raise TaclError(
                 f"step of {self.learner.name} must return a Step whose loss is a tensor with one number for each run, "
-                f"as in Step(losses.sum(1)), not {_shortened(result)}."
+                f"as in Step(losses.sum(1)), not {shortened(result)}."
             )
         self.losses[:, self.step] = loss
         if result.projected is not None:
@@ -198,9 +195,9 @@ class _Training:
         self.step += 1
 
     def _note_divergence(self, epoch: Epoch, file: Checkpoint) -> None:
-        """Find runs whose loss is no longer finite. Runs of a stack share nothing, so the others continue."""
+        """Find runs whose loss is no longer finite. Runs of a stack are independent, so the others continue."""
         bad = ~torch.isfinite(self.losses[:, : self.step]).cpu().numpy()
-        # A step may ruin the weights though its own loss is finite; such a state must not be saved as a good one.
+        # A step may ruin the weights although its own loss is finite; such a state must not be saved as a good one.
         bad[:, -1] |= ~self.learner.network.finite().cpu().numpy()
         for run in np.flatnonzero(bad.any(1) & (self.diverged_at < 0)):
             self.diverged_at[run] = epoch.first_step + int(bad[run].argmax())
@@ -230,7 +227,7 @@ class _Training:
         self.epoch, self.step = number + 1, 0
 
     def _end_task(self, task: int, number: int) -> None:
-        """Hand a task-aware learner samples of the task that is over."""
+        """Give a task-aware learner samples of the task that has ended."""
         samples, seeds = self.stream.tasks.train, self.stream.tasks.seeds
         count = min(self.learner.samples_per_task, samples.size(task))
         drawn = stacked(seeds, lambda seed: generator(seed, "end of task", task).permutation(samples.size(task)))
@@ -285,7 +282,7 @@ class _Training:
         return state
 
     def load_state(self, state: dict) -> None:
-        """Resume from a state. One that does not fit raises any error; what was loaded until then is of no use."""
+        """Resume from a state. An unsuitable one may raise any error, and leaves this object half loaded."""
         self._check(state)
         for name in self.ARRAYS:
             setattr(self, name, state[name].cpu().numpy().copy())
@@ -296,17 +293,19 @@ class _Training:
             self.recorder.load_state(state["recorder"])
 
     def _check(self, state: dict) -> None:
-        """Shapes, types and ranges of all but the learner's own part."""
+        """Check shapes, types and ranges of everything but the learner's own part."""
         own = self.state()
         if state.keys() != own.keys():
             raise TaclError(f"it holds {', '.join(sorted(map(str, state)))}, not {', '.join(sorted(own))}")
         for name in (*self.ARRAYS, "losses", "projected"):
             given = state[name]
             if not isinstance(given, torch.Tensor) or (given.shape, given.dtype) != (own[name].shape, own[name].dtype):
-                raise TaclError(f"its {name} do not fit")
+                raise TaclError(f"its {name} has the wrong shape or type")
         for name, (lowest, highest) in self._ranges().items():
-            if ((state[name] < lowest) | (state[name] > highest)).any():  # NaN, where there is nothing yet, is neither
-                raise TaclError(f"its {name} do not lie between {lowest} and {highest}")
+            if (
+                (state[name] < lowest) | (state[name] > highest)
+            ).any():  # NaN, for what has not been measured, is neither
+                raise TaclError(f"its {name} is not between {lowest} and {highest}")
         epochs, (epoch, step) = self.stream.epochs, (state["epoch"], state["step"])
         steps = epochs[epoch].steps if type(epoch) is int and 0 <= epoch < len(epochs) else 0
         if not (type(epoch) is int and 0 <= epoch <= len(epochs) and type(step) is int and 0 <= step <= steps):
@@ -314,22 +313,22 @@ class _Training:
         if not (isinstance(state["seconds"], float) and 0 <= state["seconds"] < math.inf):
             raise TaclError(f"it cannot have taken {state['seconds']!r} seconds")
         if not isinstance(state["last_rate"], (float, int, torch.Tensor)):
-            raise TaclError(f"a learning rate is no {type(state['last_rate']).__name__}")
+            raise TaclError(f"its learning rate is a {type(state['last_rate']).__name__}")
         kept, own_kept = state["learner"], own["learner"]
         if kept.keys() != own_kept.keys() or not _of_one_kind(kept, own_kept):
-            raise TaclError("what its learner keeps is something else")
+            raise TaclError("the state of its learner has other entries or types")
 
     def _ranges(self) -> dict[str, tuple[int, float]]:
-        """The smallest and the largest value of what is counted or measured."""
+        """The smallest and the largest possible values of counts and measurements."""
         steps = self.stream.steps
         ranges = {"accuracy": (0, 1), "memory": (0, math.inf), "diverged_at": (-1, steps - 1)}
         return ranges | {"projected": (0, steps), "projected_steps": (0, steps)}
 
     def fingerprint(self, info: dict) -> str:
-        """Names the training that a checkpoint belongs to."""
+        """Identifies the training that a checkpoint belongs to."""
         tasks, network = self.stream.tasks, self.learner.network
         parts = [self.learner.name, tasks.dataset, tasks.split, self.stream.experiment, tasks.seeds]
         parts += [network.parameter_count, self.stream.batch_size, len(self.stream.epochs), self.stream.steps]
-        # The first weights stand for the initialisation; the settings are in the info, if they were given.
+        # The first weights stand for the initialisation; the settings are in the info, if given.
         parts += [hashlib.sha256(network.flat.cpu().numpy().tobytes()).hexdigest(), self.test_on, info]
         return repr(parts)

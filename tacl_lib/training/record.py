@@ -1,4 +1,4 @@
-"""The record of one run: what was measured after each epoch, and in which circumstances."""
+"""The record of a run: its measurements after each epoch, and the circumstances."""
 
 import hashlib
 import json
@@ -23,8 +23,8 @@ from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
 from tacl_lib.training.events import EMPTY, EventLog
 
-_PARQUET = {"compression": "zstd", "write_page_checksum": True}  # a flipped bit is noticed when it is read
-#: A log of 120,000 arrivals takes a third of the space: steps go up one by one, and rows are nearly all different.
+_PARQUET = {"compression": "zstd", "write_page_checksum": True}  # reveals flipped bits on reading
+#: Saves two thirds of the space for a log of 120,000 arrivals: steps go up one by one, and nearly all rows differ.
 _PARQUET_OF_EVENTS = _PARQUET | {
     "use_dictionary": ["cluster", "slot", "task_in", "task_out"],
     "column_encoding": {"step": "DELTA_BINARY_PACKED", "row": "BYTE_STREAM_SPLIT"},
@@ -36,10 +36,10 @@ EPOCHS = {"epoch", "task", "next_task", "first_step", "steps", "loss", "rate", "
 
 
 class DamagedFile(TaclError):
-    """A result file that is there and can be read, but does not hold a record."""
+    """A result file that can be read but does not hold a valid record."""
 
     def __init__(self, path: Path, reason: str):
-        super().__init__(f"the result file {path} is damaged ({reason}); delete it and run again.")
+        super().__init__(f"the result file {path} is damaged ({reason}); delete it and rerun.")
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class Record:
     seed: int
     epochs: pd.DataFrame  #: E rows: epoch, task, next_task, first_step, steps, loss, rate, projected
     accuracy: np.ndarray  #: float64 ``[E, T]``, on test data; NaN where not tested
-    seen: np.ndarray  #: bool ``[E, T]``, tasks of which samples had been shown
-    memory: np.ndarray  #: int64 ``[E, T]``, members of the memory by true task
+    seen: np.ndarray  #: bool ``[E, T]``, tasks from which samples had been shown
+    memory: np.ndarray  #: int64 ``[E, T]``, the memory's members by true task
     events: EventLog | None = None
-    diverged_at: int | None = None  #: the step whose loss was not finite, if there was one
+    diverged_at: int | None = None  #: the first step without a finite loss, if any
     info: dict = field(default_factory=dict)  #: settings, versions, device, wall time: see `circumstances`
 
     def write(self, path: Path) -> None:
-        """Write as parquet, whole or not at all; the event log goes into a second file beside it."""
+        """Write a parquet file, whole or not at all; the event log goes into a second file beside it."""
         about = {"seed": self.seed, "diverged_at": self.diverged_at, "info": self.info, "digest": self.digest()}
         if self.events is not None:
             about["geometry"] = list(self.events.geometry)
             events = pa.table(self.events.columns())
-            # First the log, then the record: a record that is there is complete.
+            # The log first, then the record: every record on the disk is complete.
             write_whole(_events_path(path), lambda temporary: pq.write_table(events, temporary, **_PARQUET_OF_EVENTS))
         table = pa.Table.from_pandas(self._frame(), preserve_index=False)
         text = json.dumps(about).encode()
@@ -70,7 +70,7 @@ class Record:
         write_whole(path, lambda temporary: pq.write_table(table, temporary, **_PARQUET))
 
     def digest(self) -> str:
-        """SHA-256 of the measured numbers, to the last bit; all NaN are one."""
+        """SHA-256 of the measured numbers, to the last bit; all NaN count as equal."""
         columns = {f"epochs {name}": self.epochs[name].to_numpy() for name in self.epochs}
         columns |= {"accuracy": self.accuracy, "seen": self.seen, "memory": self.memory}
         if self.events is not None:
@@ -97,7 +97,7 @@ class Record:
 
 
 def read_record(path: Path) -> Record:
-    """Read what `Record.write` wrote, and make sure that it is what was written."""
+    """Read what `Record.write` wrote, and check that it has not changed since."""
     try:
         table = pq.read_table(path, page_checksum_verification=True)
         about = _about(path, table.schema)
@@ -121,14 +121,14 @@ def read_record(path: Path) -> Record:
         return record
     except FileNotFoundError as error:
         if Path(path).exists():
-            raise DamagedFile(path, f"there is no result file {_events_path(path)} with its events") from error
-        raise TaclError(f"there is no result file {path}; run it again.") from error
+            raise DamagedFile(path, f"the file {_events_path(path)} with its events is missing") from error
+        raise TaclError(f"there is no result file {path}; rerun it.") from error
     except READING_ERRORS as error:
         raise _what_is_wrong(path, error) from error
 
 
 def read_about(path: Path) -> tuple[int, dict]:
-    """Seed and circumstances of a stored run, without its numbers: enough to know what a store holds."""
+    """Seed and circumstances of a stored run, without its numbers: enough to list a store."""
     try:
         about = _about(path, pq.read_schema(path))
         return about["seed"], about["info"]
@@ -137,11 +137,11 @@ def read_about(path: Path) -> tuple[int, dict]:
 
 
 def carries_digest(path: Path) -> bool:
-    """Whether a result file says itself what was written; those of the first versions do not."""
+    """Whether a result file contains its own digest; those of the first versions do not."""
     return b"tacl-sha256" in (pq.read_schema(path).metadata or {})
 
 
-#: What a file can make its readers raise.
+#: Whatever reading a bad file may raise.
 READING_ERRORS = (
     OSError,
     pa.ArrowException,
@@ -155,37 +155,37 @@ READING_ERRORS = (
 
 
 def _about(path: Path, schema: pa.Schema) -> dict:
-    """What a file says of its run. Files of older versions carry no digest; those of the project are in its list."""
+    """A file's description of its run. Older files contain no digest; the project's are in its list of digests."""
     text, digest = schema.metadata[b"tacl"], schema.metadata.get(b"tacl-sha256")
     about = json.loads(text)
     if digest is None and "digest" not in about:
         _expect_digest(path)
     elif digest is None or hashlib.sha256(text).hexdigest().encode() != digest:
-        raise ValueError("its description is not the one that was written")
+        raise ValueError("its description has changed since it was written")
     if type(about["seed"]) is not int or about["seed"] < 0 or not isinstance(about["info"], dict):
-        raise ValueError("it does not say which run it is")
+        raise ValueError("it has no valid description of its run")
     return about
 
 
 def _check(record: Record, written: str | None) -> None:
     """Raise a ValueError unless types, shapes and ranges are those of a record.
 
-    written: its digest; with it the numbers are those that were written, whatever they are.
+    written: its digest, if it has one; then the numbers are as written, and their range is not checked.
     """
     if written not in (None, record.digest()):
-        raise ValueError("its numbers are not those that were written")
+        raise ValueError("its numbers have changed since they were written")
     accuracy, tasks, epochs = record.accuracy, record.accuracy.shape[1], record.epochs
     if not tasks or not len(epochs) or not EPOCHS >= set(epochs) >= {"epoch", "task"}:
         raise ValueError(f"it holds {len(epochs)} epochs of {tasks} tasks with {', '.join(epochs)}")
     kinds = [block.dtype.kind for block in (accuracy, record.seen, record.memory)]
     if kinds != ["f", "b", "i"] or any(epochs[name].dtype.kind not in "if" for name in epochs):
-        raise ValueError("its columns are of other types")
+        raise ValueError("its columns have the wrong types")
     if (record.memory < 0).any() or list(epochs["epoch"]) != list(range(len(epochs))):
-        raise ValueError("its epochs or counts are not those of a run")
+        raise ValueError("its epochs or counts are impossible")
     if written is None and ((accuracy < 0) | (accuracy > 1)).any():
-        raise ValueError("an accuracy lies between 0 and 1")
+        raise ValueError("an accuracy is not between 0 and 1")
     if record.diverged_at is not None and (type(record.diverged_at) is not int or record.diverged_at < 0):
-        raise ValueError(f"no run diverges at step {record.diverged_at!r}")
+        raise ValueError(f"no run can diverge at step {record.diverged_at!r}")
     if record.events is not None:
         _check_events(record.events, tasks)
 
@@ -196,17 +196,17 @@ def _check_events(events: EventLog, tasks: int) -> None:
     for name, values in events.columns().items():
         lowest = EMPTY if name == "task_out" else 0
         if len(values) and (values.min() < lowest or values.max() >= limits.get(name, np.inf)):
-            raise ValueError(f"the log of its memory has an odd {name}")
+            raise ValueError(f"the log of its memory has an impossible {name}")
 
 
 def circumstances(device: object, **more: object) -> dict:
-    """When, with which versions and commit and on what machine a result was made, to be stored with it."""
+    """When, with which versions and commit, and on what machine a run was executed, to be stored with it."""
     return {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {name: version(name) for name in ("torch", "numpy", "pandas", "pyarrow")}
         | {"python": platform.python_version(), "tacl": __version__},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        # What may change the last bits: see the table in the README.
+        # These may change the last bits: see the table in the README.
         "cpu": cpu(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "blas": "MKL" if torch.backends.mkl.is_available() else "another",
@@ -228,11 +228,11 @@ def cpu() -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the project, with a + where files were changed since; "unknown" outside a checkout of it.
+    """The project's commit, with a + if files have changed since; "unknown" outside a checkout.
 
-    Asked once in a process, by `train` before the first step: what is committed during a long run is not what runs.
+    Looked up once per process, by `train` before the first step: commits during a long run are not the code that runs.
     """
-    if places.INSTALLED:  # a repository around it would be somebody else's
+    if places.INSTALLED:  # a surrounding repository would be someone else's
         return "unknown"
     command = ["git", "-C", str(places.PROJECT), "describe", "--always", "--dirty=+", "--abbrev=12"]
     try:
@@ -242,22 +242,22 @@ def commit() -> str:
 
 
 def _what_is_wrong(path: Path, error: Exception) -> TaclError:
-    """An error with a number comes from the system: rights, the disk, the network; it says nothing of the file."""
+    """The error to report. One with an errno comes from the system (permissions, disk, network), not from the file."""
     if getattr(error, "errno", None):
-        return TaclError(f"the result file {path} cannot be read ({_first_line(error)}); fix that and try again.")
+        return TaclError(f"the result file {path} cannot be read ({_first_line(error)}); fix this and try again.")
     return DamagedFile(path, _first_line(error))
 
 
 def _expect_digest(path: Path) -> None:
-    """Raise a ValueError if the list beside a file (of tools/digests.py) has another digest for it."""
+    """Raise a ValueError if the list beside a file (see tools/digests.py) has another digest for it."""
     known = _digests(path.parent).get(path.name)
     if known is not None and known != hashlib.sha256(path.read_bytes()).hexdigest():
-        raise ValueError("its digest is not the one in digests.json")
+        raise ValueError("its digest differs from the one in digests.json")
 
 
 @cache
 def _digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of the files in a folder that carry none themselves."""
+    """SHA-256 of the files in a folder that do not contain their own."""
     manifest = folder / "digests.json"
     try:
         return dict(json.loads(manifest.read_text(encoding="utf-8"))) if manifest.exists() else {}

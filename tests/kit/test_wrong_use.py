@@ -168,7 +168,7 @@ def test_files_where_folders_should_be(tmp_path):
     message_of(lambda: Store(tmp_path / "file"), "is a file", "a store is a folder")
     learner = make_learner("sgd", network())
     below = tmp_path / "file" / "checkpoint"
-    message_of(lambda: train(learner, Stream(TASKS, epochs=1), checkpoint=below), "lies below a file")
+    message_of(lambda: train(learner, Stream(TASKS, epochs=1), checkpoint=below), "would lie inside a file")
 
 
 X, Y = torch.rand(2, 5, 64), torch.zeros(2, 5, dtype=torch.int64)

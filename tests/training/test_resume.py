@@ -262,7 +262,7 @@ def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_begins_anew(cha
     rewritten(file, change)
     learner, stream = make(epochs=3)
     with pytest.warns(
-        UserWarning, match=r"training\.pt is damaged or of another version \(.*from the beginning"
+        UserWarning, match=r"training\.pt is damaged or from another version \(.*from the beginning"
     ) as said:
         records = quiet(learner, stream, checkpoint=file)
     assert len(said) == 1
@@ -344,7 +344,7 @@ def test_a_checkpoint_of_other_settings_is_set_aside(change, tmp_path):
     file = tmp_path / "training.pt"
     stopped_at(7, file)
     expected, other = make(epochs=3, **change), make(epochs=3, **change)
-    with pytest.warns(UserWarning, match=r"training\.pt is damaged or of another version"):
+    with pytest.warns(UserWarning, match=r"training\.pt is damaged or from another version"):
         found = quiet(*other, checkpoint=file)
     assert contents(found, other[0]) == contents(quiet(*expected), expected[0])
 
