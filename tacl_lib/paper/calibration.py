@@ -1,10 +1,10 @@
 """The settings that the paper leaves open: which reading of them fits its numbers best.
 
-    tacl calibrate                the tables, from stored runs
-    tacl calibrate --run sgd      first make a study's missing runs (hours, resumable)
+    tacl calibrate                prints the tables, from stored runs
+    tacl calibrate --run sgd      first executes a study's missing runs (hours, resumable)
 
-A study asks one method, or two, on some columns of the paper's tables, under alternatives; the title of each says
-everything in which it differs from the profile. All are judged on the same cells: those that every one has runs for.
+A study tries alternatives with one or two methods on some columns of the paper's tables; the title of an alternative
+lists all its differences from the profile. All are judged on the same cells: those for which every one has runs.
 """
 
 import argparse
@@ -30,14 +30,14 @@ CELL = ["experiment", "dataset", "split", "method", "metric"]
 
 @dataclass(frozen=True)
 class Alternative:
-    """A reading of the paper: what it changes of the profile ``paper``."""
+    """A reading of the paper, as changes to the profile ``paper``."""
 
     title: str
     run: dict = field(default_factory=dict)  #: fields of `RunSpec`
     learner: dict = field(default_factory=dict)  #: settings of the learner
 
     def of(self, spec: RunSpec) -> RunSpec:
-        """A spec of the profile, read like this."""
+        """A spec of the profile under this reading."""
         return replace(spec, learner_settings=spec.learner_settings | self.learner, **self.run)
 
 
@@ -56,7 +56,7 @@ class Study:
         return Job(alternative.of(PROFILES["paper"].spec(dataset, split, experiment, method)), self.seeds)
 
     def jobs(self) -> list[Job]:
-        """Everything to run, the alternatives of one column together."""
+        """All jobs, the alternatives of a column together."""
         return [
             self.job(alternative, column, method)
             for method in self.methods
@@ -74,7 +74,7 @@ _CONTINUOUS_CLASS = tuple(("continuous", dataset, "class") for dataset in ("fash
 _GLOROT = {"initialisation": "glorot"}
 _GLOROT_UNIT = _GLOROT | {"scaling": "unit"}
 _GLOROT_ALTERNATIVE = Alternative("Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT)
-#: what the clustering study was first run with
+#: the first settings of the clustering study
 FORMER_TA_AGEM = Alternative(
     "10 samples, Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT, {"reference_batch": 10}
 )
@@ -132,20 +132,20 @@ STUDIES = {
         (AS_RUN, _GLOROT_ALTERNATIVE),
     ),
     "running_loss": Study(
-        "SGD lr adapt: the loss that its scheduler sees",
+        "SGD lr adapt: the loss given to its scheduler",
         ("sgd_lr_adapt",),
         _SIX,
         (
             AS_RUN,
-            Alternative("running loss, nine tenths of it from before", learner={"smoothing": 0.9}),
-            Alternative("running loss, 99 hundredths of it from before", learner={"smoothing": 0.99}),
+            Alternative("running loss, smoothing 0.9", learner={"smoothing": 0.9}),
+            Alternative("running loss, smoothing 0.99", learner={"smoothing": 0.99}),
         ),
     ),
     "notmnist_steps": Study(
-        "The small set of notMNIST, SGD: would as many steps as the large set has explain its numbers?",
+        "notMNIST's small set, SGD: would the large set's number of steps explain the paper's numbers?",
         ("sgd",),
         tuple(("disjoint", "notmnist", split) for split in ("permutation", "rotation", "class")),
-        (AS_RUN, Alternative("80 epochs a task", {"epochs": 80})),
+        (AS_RUN, Alternative("80 epochs per task", {"epochs": 80})),
     ),
     "ta_agem": Study(
         "TA-A-GEM: reference batch",
@@ -159,29 +159,29 @@ STUDIES = {
         ),
     ),
     "agem": Study(
-        "A-GEM: samples a task, reference batch",
+        "A-GEM: samples per task, reference batch",
         ("agem",),
         _CLASS,
         (
             AS_RUN,
-            Alternative("300 a task", learner={"samples_per_task": 300}),
+            Alternative("300 per task", learner={"samples_per_task": 300}),
             Alternative("10 samples in a reference batch", learner={"reference_batch": 10}),
             Alternative(
-                "300 a task, 10 in a batch, Glorot's initialisation, inputs in [0, 1]",
+                "300 per task, 10 in a batch, Glorot's initialisation, inputs in [0, 1]",
                 _GLOROT_UNIT,
                 {"samples_per_task": 300, "reference_batch": 10},
             ),
         ),
     ),
     "ogd": Study(
-        "OGD: gradients a task",
+        "OGD: gradients per task",
         ("ogd",),
         _CLASS,
         (
             AS_RUN,
-            Alternative("100 a task", learner={"samples_per_task": 100}),
+            Alternative("100 per task", learner={"samples_per_task": 100}),
             Alternative(
-                "200 a task, Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT, {"samples_per_task": 200}
+                "200 per task, Glorot's initialisation, inputs in [0, 1]", _GLOROT_UNIT, {"samples_per_task": 200}
             ),
         ),
     ),
@@ -200,7 +200,7 @@ STUDIES = {
         seeds=(0,),
     ),
     "last_task": Study(
-        "The continuous stream: its last task, and from when on a task counts for the average",
+        "The continuous stream: its last task, and when a task begins to count for the average",
         ("sgd",),
         tuple(("continuous", dataset, split) for _, dataset, split in _SIX),
         (
@@ -211,7 +211,7 @@ STUDIES = {
                 _GLOROT_UNIT | {"last_task": "pure", "counted": "mixed"},
             ),
             Alternative(
-                "Glorot's initialisation, inputs in [0, 1]; last task only mixed in, and so counted",
+                "Glorot's initialisation, inputs in [0, 1]; last task only mixed in, counted when mixed in",
                 _GLOROT_UNIT | {"last_task": "mixed", "counted": "mixed"},
             ),
         ),
@@ -220,11 +220,11 @@ STUDIES = {
 
 
 def results_of(study: Study, store: Store) -> pd.DataFrame:
-    """A row for each alternative, column, method and metric that was run: ours (mean over seeds), those of single
-    seeds, the paper's, and the name of the spec.
+    """A row for each alternative, column, method and metric that was run: our number (mean over seeds), the numbers by
+    seed, the paper's, and the name of the spec.
 
-    Alternatives that differ in nothing that a column has (rotation, where nothing is turned) share their runs there;
-    one without any run of its own is left out.
+    Alternatives whose difference does not matter in a column (of rotation, on another split) share their runs there; an
+    alternative without any run of its own is left out.
     """
     paper = published().set_index(CELL)["value"]
     rows, tried = [], {AS_RUN.title}
@@ -245,16 +245,16 @@ def results_of(study: Study, store: Store) -> pd.DataFrame:
 
 
 def judged(results: pd.DataFrame) -> pd.Series:
-    """Which rows of `results_of` are of cells that all alternatives have, so that they can be compared."""
+    """Which rows of `results_of` belong to cells that all alternatives have, and so can be compared."""
     tried = results["alternative"].nunique()
     return results.groupby(CELL)["alternative"].transform("nunique") == tried
 
 
 def ranking(results: pd.DataFrame) -> pd.DataFrame:
-    """The alternatives by their total error on the cells that all of them have; those without any run are left out.
+    """The alternatives by their total error on the cells that all have; those without any run are left out.
 
-    results: `results_of` a study. Columns: alternative, cells, total_error, mean_error, largest_error, and by_seed: the
-    total error of each seed alone, which says how much of a difference may be chance.
+    results: `results_of` a study. Columns: alternative, cells, total_error, mean_error, largest_error, and by_seed, the
+    total error of each seed, which shows how much of a difference may be chance.
     """
     if results.empty:
         return pd.DataFrame(columns=["alternative", "cells", "total_error", "mean_error", "largest_error", "by_seed"])
@@ -267,9 +267,9 @@ def ranking(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def not_told_apart(table: pd.DataFrame) -> list[str]:
-    """Alternatives whose errors of single seeds overlap with those of the best; none can be named with one seed.
+    """Alternatives whose errors by seed overlap with those of the best; with one seed none can be found.
 
-    table: of `ranking`.
+    table: from `ranking`.
     """
     if len(table) < 2 or len(table["by_seed"].iloc[0]) < 2:
         return []
@@ -292,7 +292,7 @@ def _cells(study: Study) -> Iterator[tuple[Alternative, Column, str]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl calibrate", description=__doc__.split("\n")[0])
     parser.add_argument("studies", nargs="*", help=f"some of: {', '.join(STUDIES)}; default: all")
-    parser.add_argument("--run", action="store_true", help="make the runs that are missing first")
+    parser.add_argument("--run", action="store_true", help="first execute the missing runs")
     parser.add_argument("--results", type=Path, help="the store; default: the reference runs, or results with --run")
     parser.add_argument("--cluster", help="address of a Dask scheduler; default: this machine")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Markdown that is generated: tables, and blocks of the README (``<!-- name -->`` … ``<!-- /name -->``)."""
+"""Generated Markdown: tables, and blocks of the README (``<!-- name -->`` … ``<!-- /name -->``)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,12 +7,12 @@ from tacl_lib.errors import TaclError
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence]) -> str:
-    """A table with a line of heads. Cells are Markdown; a tag or a bar that a stored file brought in is only shown."""
+    """A table with a row of heads. Cells are Markdown, but tags and bars in them are escaped: some come from files."""
     return "\n".join("| " + " | ".join(map(_shown, row)) + " |" for row in [heads, ["---"] * len(heads), *rows])
 
 
 def without_tags(text: object) -> str:
-    """Text whose tags, but for `<br>`, are shown and not obeyed: some of it comes from files of others."""
+    """Text with all tags but `<br>` escaped: some of it comes from other people's files."""
     return re.sub(r"<(?!br>)", "&lt;", str(text))
 
 
@@ -21,7 +21,7 @@ def _shown(cell: object) -> str:
 
 
 def block(text: str, name: str) -> str:
-    """What stands between the markers of a name."""
+    """The text between the markers of a block."""
     _, start, rest = text.partition(f"<!-- {name} -->\n")
     content, end, _ = rest.partition(f"<!-- /{name} -->")
     if not (start and end):
@@ -30,6 +30,6 @@ def block(text: str, name: str) -> str:
 
 
 def replaced_block(text: str, name: str, content: str) -> str:
-    """The text with other content between the markers of a name."""
+    """The text with new content between the markers of a block."""
     old = f"<!-- {name} -->\n{block(text, name)}<!-- /{name} -->"
     return text.replace(old, f"<!-- {name} -->\n{content.rstrip()}\n<!-- /{name} -->")

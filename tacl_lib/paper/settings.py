@@ -1,4 +1,4 @@
-"""The paper's three tables of settings, with the values that this kit really uses beside the paper's."""
+"""The paper's three tables of settings, with the values actually in use beside the paper's."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +21,7 @@ class Setting(NamedTuple):
 
     parameter: str
     paper: str  #: the paper's value
-    used: Callable[[RunSpec], str]  #: the value that a spec gives
+    used: Callable[[RunSpec], str]  #: the value under a spec
     explanation: str
 
 
@@ -33,10 +33,10 @@ class SettingsTable(NamedTuple):
 
 
 def settings_table(name: str, spec: RunSpec | None = None) -> pd.DataFrame:
-    """A table of settings, a name in `SETTINGS`: parameter, value, paper, differs, explanation.
+    """A table of settings, by its name in `SETTINGS`: parameter, value, paper, differs, explanation.
 
-    The value is not typed in: tasks are named and learners built as a run of ``spec`` would, and asked.
-    A spec for another learner still gives batch size and tasks.
+    Values are not typed in, but read from the tasks and learners that a run of ``spec`` would build. A spec for another
+    learner still determines batch size and tasks.
     """
     if name not in SETTINGS:
         raise unknown_name("table of settings", name, SETTINGS)
@@ -56,7 +56,7 @@ def settings_table(name: str, spec: RunSpec | None = None) -> pd.DataFrame:
 
 
 def specs_of_settings(profile: Profile) -> dict[str, RunSpec]:
-    """For each table of settings a spec of the profile that it is about: that of its learner, where it has one."""
+    """For each table of settings, a spec of the profile, with the table's learner if it has one."""
     learners = {name: name if name in LEARNERS else "ta_agem" for name in SETTINGS}
     return {name: profile.spec(profile.datasets[0], "class", "disjoint", of) for name, of in learners.items()}
 
@@ -66,7 +66,7 @@ def _names(spec: RunSpec, split: str) -> tuple[str, ...]:
 
 
 def _learners(spec: RunSpec, name: str) -> list[Learner]:
-    """The learner as it is built for ten outputs (permutation, rotation) and for two (class split)."""
+    """The learner, built for ten outputs (permutation, rotation) and for two (class split)."""
     own = spec.learner_settings if spec.learner == name else {}
     return [make_learner(name, Mlp((0,), (1, outputs)), **own) for outputs in (LABELS, 2)]
 
@@ -98,7 +98,7 @@ def _geometry(spec: RunSpec, learner: str, part: str) -> str:
 
 
 def _memory_rows(learner: str, paper: dict[str, str], why: dict[str, str]) -> tuple[Setting, ...]:
-    """The six rows that the tables of TA-A-GEM and TA-OGD have in common."""
+    """The six rows common to the tables of TA-A-GEM and TA-OGD."""
     used = {
         "Learning rate": partial(_rate, learner=learner),
         "Batch size": lambda spec: _either([spec.batch_size]),
@@ -118,19 +118,19 @@ SETTINGS = {
                 "Permutation: number of tasks",
                 "10",
                 lambda spec: str(len(_names(spec, "permutation"))),
-                "Every task has its own part of the images and its own shuffling of their pixels.",
+                "Each task has its own part of the images, and its own permutation of the pixels.",
             ),
             Setting(
                 "Rotation: angles in degrees",
                 "[0, 20, 40, 60, 80, 100, 120, 140, 160, 180]",
                 _angles,
-                "Every task has its own part of the images, turned by its own angle.",
+                "Each task has its own part of the images, rotated by its own angle.",
             ),
             Setting(
                 "Class split: labels of each task",
                 "[[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]",
                 _subset_labels,
-                "A task is to tell two classes apart, with the same two outputs for all tasks.",
+                "Each task is to tell two classes apart, with the same two outputs for all tasks.",
             ),
         ),
     ),
@@ -148,11 +148,11 @@ SETTINGS = {
             },
             {
                 "Learning rate": "Step size of gradient descent, as for TA-OGD.",
-                "Batch size": "Images in a training step, as for TA-OGD.",
-                "Sampling rate": "Labelled images that a batch adds to the memory.",
+                "Batch size": "Images per training step, as for TA-OGD.",
+                "Sampling rate": "Labelled images that each batch adds to the memory.",
                 "Number of pools": "One for each output: ten for permutation and rotation, two for class split.",
-                "Number of clusters": "In each pool; with ten pools or with two there are 100 in all.",
-                "Cluster size": "Images that a cluster holds; a newcomer to a full cluster drives out the oldest.",
+                "Number of clusters": "Per pool; 100 in all, with ten pools as with two.",
+                "Cluster size": "Images per cluster; in a full cluster a newcomer replaces the oldest.",
             },
         ),
     ),
@@ -169,12 +169,12 @@ SETTINGS = {
                 "Cluster size": "3",
             },
             {
-                "Learning rate": "Step size of gradient descent, taken from the paper on OGD; the scheduler lowers it.",
-                "Batch size": "Images in a training step; the authors report that large batches do not work.",
-                "Sampling rate": "Model gradients that a batch adds to the memory.",
-                "Number of pools": "One for all gradients, whatever the class.",
-                "Number of clusters": "Groups of gradients that lie near each other.",
-                "Cluster size": "Gradients that a cluster holds; a newcomer to a full cluster drives out the oldest.",
+                "Learning rate": "Step size of gradient descent, from the paper on OGD; the scheduler lowers it.",
+                "Batch size": "Images per training step; the authors report that large batches do not work.",
+                "Sampling rate": "Model gradients that each batch adds to the memory.",
+                "Number of pools": "One for all gradients, whatever their class.",
+                "Number of clusters": "Groups of similar gradients.",
+                "Cluster size": "Gradients per cluster; in a full cluster a newcomer replaces the oldest.",
             },
         ),
     ),

@@ -1,4 +1,4 @@
-"""Which methods the paper's tables print bold: its test of significance."""
+"""The paper's test of significance, which decides what its tables print bold."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-CONFIDENCE = 0.99  #: of the paper
+CONFIDENCE = 0.99  #: the paper's
 
 
 def not_worse(
     values: Sequence[Sequence[float]], higher_is_better: bool = True, confidence: float = CONFIDENCE
 ) -> list[bool]:
-    """Which methods the paper's tables print bold: the best one, and those not significantly different from it.
+    """Which methods are bold: the best, and all that do not differ significantly from it.
 
-    values: for each method its results over runs. Two methods differ if Welch's t-test rejects equal means
-    at the given confidence. Where neither has any spread, any difference counts; a single run decides nothing.
+    values: each method's results over runs. Two methods differ if Welch's t-test rejects equal means at the given
+    confidence. If neither has any spread, any difference counts; a single run decides nothing.
     """
     means = np.array([np.mean(runs) for runs in values])
     if np.isnan(means).all():
@@ -30,9 +30,9 @@ def not_worse(
 
 def _differ(left: Sequence[float], right: Sequence[float], confidence: float) -> bool:
     if min(len(left), len(right)) < 2:
-        return False  # one run says nothing about spread
+        return False  # a single run has no spread
     if np.ptp(left) == 0 and np.ptp(right) == 0:
         return bool(left[0] != right[0])
-    with warnings.catch_warnings():  # scipy warns where one of the two has no spread; Welch's test allows that
+    with warnings.catch_warnings():  # scipy warns if one of the two has no spread; Welch's test allows that
         warnings.simplefilter("ignore", RuntimeWarning)
         return bool(stats.ttest_ind(left, right, equal_var=False).pvalue < 1 - confidence)

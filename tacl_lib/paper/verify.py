@@ -1,8 +1,8 @@
-"""Run stored runs again, here, and compare: ``tacl verify``, or ``make verify N=3`` or ``RUN=hash``.
+"""Rerun stored runs here, and compare: ``tacl verify``, or ``make verify N=3`` or ``RUN=hash``.
 
-A run that is made again is identical on the same machine with the same versions. Elsewhere it may differ in the last
-bits of its weights, and so in a few images of a test: how far, why that can be, and whether any comparison with the
-paper would come out differently, is what this says.
+On the same machine, with the same versions, a rerun is identical. Elsewhere the last bits of its weights may differ,
+and with them the results on a few test images. This command reports how far the numbers differ, possible reasons, and
+whether any comparison with the paper would change.
 """
 
 import argparse
@@ -23,20 +23,20 @@ from tacl_lib.runs.spec import DEFAULT_SEEDS
 from tacl_lib.runs.store import REFERENCE, Store
 from tacl_lib.training.record import Record
 
-CHEAP = 0.25  #: the share of runs, the shortest ones, from which some are drawn
+CHEAP = 0.25  #: runs are drawn from this share of the shortest ones
 
 
 class Verified(NamedTuple):
-    """A stored run beside the same run made again."""
+    """A stored run compared with its rerun."""
 
     spec: RunSpec
     seed: int
-    different: int  #: accuracies that are not the same to the last bit
+    different: int  #: accuracies that are not equal to the last bit
     of: int
     furthest: float  #: the largest difference of an accuracy
-    changed: dict[str, float]  #: by metric, how much the run's number changed
-    reasons: list[str]  #: in what the circumstances of the two differ
-    verdict_changes: bool  #: whether a comparison with the paper would come out differently
+    changed: dict[str, float]  #: by metric, the change of the run's number
+    reasons: list[str]  #: the differences between the circumstances of the two
+    verdict_changes: bool  #: whether a comparison with the paper would change
 
     def line(self) -> str:
         spec = self.spec
@@ -44,22 +44,22 @@ class Verified(NamedTuple):
         if not self.different:
             return f"{what}: identical, all {self.of} accuracies"
         numbers = ", ".join(f"{name.replace('_', ' ')} {change:+.5f}" for name, change in self.changed.items())
-        why = "; ".join(self.reasons) or "the circumstances that records name are the same"
+        why = "; ".join(self.reasons) or "none is recorded; the circumstances are the same"
         verdict = "changes" if self.verdict_changes else "does not change"
         return (
             f"{what}: {self.different} of {self.of} accuracies differ, by at most {self.furthest:.4f}\n"
-            f"    {numbers}\n    why that can be: {why}\n    the comparison with the paper {verdict}"
+            f"    {numbers}\n    possible reasons: {why}\n    the comparison with the paper {verdict}"
         )
 
 
 def choose(store: Store, count: int, names: Sequence[str], seed: int | None = None) -> list[tuple[RunSpec, int]]:
-    """Runs of a store: those whose file names begin with one of the names, or some of the cheap ones at random."""
+    """The runs whose file names begin with one of the names, or some of the cheap ones at random."""
     stored = [(spec, number) for spec, number, _ in store.descriptions()]
     if names:
         found = [(spec, number) for spec, number in stored if f"{spec.name()}-{number}".startswith(tuple(names))]
         if not found:
             raise TaclError(
-                f"there is no run {' or '.join(names)} in {store.folder}; the hash is the first part of a file's name."
+                f"there is no run {' or '.join(names)} in {store.folder}; a run's file name begins with its hash."
             )
         return found
     if not stored:
@@ -70,7 +70,7 @@ def choose(store: Store, count: int, names: Sequence[str], seed: int | None = No
 
 
 def verify(store: Store, spec: RunSpec, seed: int, again: Callable[[RunSpec, int], Record]) -> Verified:
-    """Compare a stored run with what ``again`` makes of its spec and seed."""
+    """Compare a stored run with its rerun. again: reruns a spec and seed."""
     old, new = store.read(spec, seed), again(spec, seed)
     apart = np.abs(np.nan_to_num(old.accuracy, nan=-1.0) - np.nan_to_num(new.accuracy, nan=-1.0))
     before, after = (summary(record.accuracy, record.seen) for record in (old, new))
@@ -87,7 +87,7 @@ def verify(store: Store, spec: RunSpec, seed: int, again: Callable[[RunSpec, int
 
 
 def differing(old: dict, new: dict) -> list[str]:
-    """In what the circumstances of two records differ, of those that may change bits. Early records lack some."""
+    """The differences between two records' circumstances that may change bits. Early records lack some."""
     lines = []
     for name in ("cpu", "instructions", "blas", "threads", "device", "noise", "commit", "machine"):
         if name in new and old.get(name) != new[name]:
@@ -98,7 +98,7 @@ def differing(old: dict, new: dict) -> list[str]:
 
 
 def _agreement(store: Store, spec: RunSpec, seed: int, numbers: dict[str, float]) -> list:
-    """How the cells of a run compare with the paper, with these numbers for the run and the stored ones for others."""
+    """How a run's cells compare with the paper, with these numbers for the run and the stored ones for all others."""
     runs = store.summaries([(spec, sorted({*DEFAULT_SEEDS, seed}))])
     for name, value in numbers.items():
         runs.loc[runs["seed"] == seed, name] = value
@@ -109,9 +109,9 @@ def _agreement(store: Store, spec: RunSpec, seed: int, numbers: dict[str, float]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl verify", description=__doc__.split("\n")[0])
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="hashes of runs, as their files are named")
-    parser.add_argument("--count", type=int, default=3, help="how many of the short ones, where no run is named")
-    parser.add_argument("--seed", type=int, help="random seed of the choice; default: another choice each time")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="hashes of runs, as in their file names")
+    parser.add_argument("--count", type=int, default=3, help="if no run is named: how many of the short ones")
+    parser.add_argument("--seed", type=int, help="random seed for choosing runs; default: new each time")
     options = parser.parse_args(arguments)
     store = Store(REFERENCE)
     if options.count < 1:

@@ -1,8 +1,8 @@
-"""What larger networks do: tables, a figure and findings of the runs of notebook 11, each made from stored runs.
+"""Larger networks: tables, a figure and findings from the stored runs of notebook 11.
 
-tacl beyond            makes what is missing of these runs, one after another in this process
-tacl beyond --list     says which there are, and which are done
-tacl beyond --page     writes their page of evidence
+tacl beyond            executes the missing runs, one after another in this process
+tacl beyond --list     lists all runs, and which are done
+tacl beyond --page     writes the page of evidence
 """
 
 import argparse
@@ -41,9 +41,9 @@ from tacl_lib.runs.profiles import Profile
 from tacl_lib.runs.store import Store
 
 PAGE = "README.md"
-NOT_YET = "Not run yet: `tacl beyond` makes what is missing."
+NOT_YET = "Not run yet: `tacl beyond` executes the missing runs."
 LEVEL = 0.95  #: of the intervals
-#: Which variants are compared, and what the comparison is about.
+#: A question, and the two variants whose comparison answers it.
 QUESTIONS = (
     ("Clusters of pixels against random assignment", "TA-A-GEM", "TA-A-GEM, random"),
     ("Clusters of features against clusters of pixels", "TA-A-GEM, features", "TA-A-GEM"),
@@ -55,7 +55,7 @@ _MARKERS = {"MLP": ("o", "#1a1a1a"), "CNN": ("s", "#c93a06"), "ResNet": ("D", "#
 
 
 def results(store: Store, profile: Profile) -> pd.DataFrame:
-    """A row for each finished run: column, network, variant, seed, the three metrics, and what else is told."""
+    """A row for each finished run: column, network, variant, seed, the three metrics, and further numbers."""
     rows = []
     for column, shape, variant in product(columns(profile), SHAPES, VARIANTS):
         for record in store.records(*job(profile, column, shape, variant)):
@@ -83,7 +83,7 @@ def title_of(column: tuple[str, str]) -> str:
 
 
 def learned_table(runs: pd.DataFrame, profile: Profile) -> str:
-    """How well each network knows the first task when its training ends (SGD: nothing hinders it)."""
+    """How well each network has learned the first task when the next one begins (SGD, which nothing constrains)."""
     plain = runs[runs["variant"] == "SGD"]
     rows = [
         [title, *(_mean(plain[(plain["column"] == title) & (plain["network"] == s.title)]["learned"]) for s in SHAPES)]
@@ -93,7 +93,7 @@ def learned_table(runs: pd.DataFrame, profile: Profile) -> str:
 
 
 def table(runs: pd.DataFrame, column: tuple[str, str], metric: str) -> str:
-    """A metric of a column: variants × networks, mean ± standard deviation over runs."""
+    """A metric in a column, variants × networks: mean ± standard deviation over runs."""
     own = runs[runs["column"] == title_of(column)]
     rows = [
         [
@@ -106,9 +106,9 @@ def table(runs: pd.DataFrame, column: tuple[str, str], metric: str) -> str:
 
 
 def comparison(runs: pd.DataFrame, question: tuple[str, str, str], metric: str = "average_accuracy") -> pd.DataFrame:
-    """Of each column and network: the mean of the differences seed by seed, and the half width of its interval.
+    """For each column and network, the mean difference seed by seed, and half the width of its interval.
 
-    Runs with one seed see the same data and begin with the same weights, so the differences are paired.
+    Runs with the same seed see the same data and start from the same weights, so the differences are paired.
     """
     _, better, worse = question
     rows = []
@@ -125,7 +125,7 @@ def comparison(runs: pd.DataFrame, question: tuple[str, str, str], metric: str =
 
 
 def finding(runs: pd.DataFrame, question: tuple[str, str, str]) -> str:
-    """One sentence on a question, with its numbers."""
+    """The answer to a question, with its numbers."""
     found = comparison(runs, question)
     if found.empty:
         return f"{question[0]}: not run yet."
@@ -135,9 +135,9 @@ def finding(runs: pd.DataFrame, question: tuple[str, str, str]) -> str:
         f"{network} {own['difference'].mean():+.3f}" for network, own in found.groupby("network", sort=False)
     )
     return (
-        f"{question[0]}: average accuracy differs by {found['difference'].mean():+.3f} in the mean of {len(found)} "
-        f"cells (column and network; {by_network}). The {LEVEL:.0%} interval of the paired runs lies above 0 in {up}, "
-        f"below 0 in {down}, and contains 0 in {len(found) - up - down} of them."
+        f"{question[0]}: average accuracy differs by {found['difference'].mean():+.3f} on average over {len(found)} "
+        f"cells (column and network; {by_network}). The {LEVEL:.0%} interval of the paired runs lies above 0 in {up} "
+        f"cells, below 0 in {down}, and contains 0 in {len(found) - up - down}."
     )
 
 
@@ -151,7 +151,7 @@ def comparison_table(runs: pd.DataFrame, question: tuple[str, str, str]) -> str:
 
 
 def held_table(runs: pd.DataFrame, profile: Profile) -> str:
-    """Which share of the memory is of the first task when training ends."""
+    """The first task's share of the memory when training ends."""
     kinds = [variant.title for variant in VARIANTS if variant.learner == "ta_agem"]
     rows = []
     for title, shape in product(map(title_of, columns(profile)), SHAPES):
@@ -174,7 +174,7 @@ def figure(runs: pd.DataFrame, profile: Profile, metric: str = "average_accuracy
             own = runs[runs["column"] == title]
             ax.set_title(title)
             if own.empty:
-                not_run(ax, "there is no finished run of it")
+                not_run(ax, "there are no finished runs")
                 continue
             for turn, shape in enumerate(SHAPES):
                 marker, colour = _MARKERS[shape.title]
@@ -199,14 +199,14 @@ def figure(runs: pd.DataFrame, profile: Profile, metric: str = "average_accuracy
 
 
 def networks_line(profile: Profile) -> str:
-    """Which networks these are, how many weights they have, and what their stored gradients take."""
+    """The networks, their numbers of weights, and the size of their stored gradients."""
     heads = [
         "dataset",
         "network",
         "settings",
         "weights",
         f"{STORED_GRADIENTS} stored gradients of a run",
-        "were they whole",
+        "if stored in full",
     ]
     rows = [
         [dataset, shape.title, _told(shape), f"{weights:,}", _mb(taken), _mb(weights * STORED_GRADIENTS * 4)]
@@ -235,16 +235,16 @@ def _share(values: pd.Series) -> str:
 
 
 def reduced_line(profile: Profile) -> str:
-    """What is reduced, for the face of everything."""
+    """What is reduced, for every figure and page."""
     places = "" if "clusters" in profile.learners["ta_agem"] else f", TA-A-GEM and A-GEM memories of {PLACES} samples"
     return f"REDUCED ({profile.reduction}{places})"
 
 
 def state_line(store: Store, profile: Profile) -> str:
-    """How many of the runs are there."""
+    """How many of the runs are done."""
     every = jobs(profile)
     done = sum(len(one.seeds) - len(store.missing(*one)) for one in every)
-    return f"{done} of {sum(len(one.seeds) for one in every)} runs are there."
+    return f"{done} of {sum(len(one.seeds) for one in every)} runs are done."
 
 
 def page(store: Store, profile: Profile) -> str:
@@ -258,10 +258,10 @@ def page(store: Store, profile: Profile) -> str:
         networks_line(profile),
         learned_table(runs, profile),
         "A network that has not learned the first task has little to forget: where these numbers are low, the others "
-        "say little.",
+        "mean little.",
         "## What came out",
         "\n".join(f"- {finding(runs, question)}" for question in QUESTIONS),
-        "Intervals are of paired differences over few seeds, and are not corrected for the number of cells.",
+        "The intervals are those of paired differences over few seeds, not corrected for the number of cells.",
     ]
     for column in columns(profile):
         there = (runs["column"] == title_of(column)).any()
@@ -277,7 +277,7 @@ def page(store: Store, profile: Profile) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl beyond", description="Make the runs of notebook 11, one after another.")
     parser.add_argument("--results", type=Path, default=STORED, help="the store; default: results/reference/beyond")
-    parser.add_argument("--list", action="store_true", help="only say which runs there are, and which are done")
+    parser.add_argument("--list", action="store_true", help="only list the runs, and which are done")
     parser.add_argument("--page", action="store_true", help="only write the page of evidence into the store")
     options = parser.parse_args(arguments)
     store, profile = Store(options.results), PROFILES["beyond"]

@@ -1,7 +1,7 @@
-"""What holds of the paper, from the reference runs:  tacl evidence [--write]
+"""Which of the paper's results the reference runs reproduce:  tacl evidence [--write]
 
 With --write all figures of the paper go to ``figures/paper``, the pages of evidence to ``results/reference`` and a
-short table to the README; without it the first page is printed. Nothing but the stored runs is read.
+short table to the README; without it the first page is printed. Only stored runs are read.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from tacl_lib.report.summary import SHOWN, in_words, overview
 from tacl_lib.runs.store import REFERENCE, Store
 
 FIGURES = places.FIGURES / "paper"
-LARGEST = 8_000_000  #: bytes of all figures together: they are part of the project
+LARGEST = 8_000_000  #: bytes for all figures together: they are part of the project
 
 
 def pages(evidence: Evidence) -> dict[str, str]:
@@ -52,13 +52,13 @@ def pages(evidence: Evidence) -> dict[str, str]:
 
 
 def gallery_page(figures: Mapping[str, Figure], titles: Mapping[str, str], waiting: Sequence[str]) -> str:
-    """The page beside the figures, as Markdown."""
+    """The page of all figures, as Markdown."""
     shown = [(name, titles[name], alt_of(figure)) for name, figure in figures.items()]
     return render("evidence/gallery.md", figures=shown, waiting=[titles[name] for name in waiting])
 
 
 def figures_of(evidence: Evidence) -> tuple[dict[str, Figure], dict[str, str], list[str]]:
-    """Every figure that there are runs for, the titles of all, and the names of those that wait for runs."""
+    """All figures with runs, the titles of all figures, and the names of those without runs."""
     gallery = Gallery(PAPER, evidence.store)
     titles = {"overview": "The finding", "agreement": "Ours minus the paper's", "scatter": "Ours against the paper's"}
     first = {"overview": overview(evidence), "agreement": heat_map(evidence.cells), "scatter": scatter(evidence.cells)}
@@ -68,14 +68,14 @@ def figures_of(evidence: Evidence) -> tuple[dict[str, Figure], dict[str, str], l
 
 
 def short(evidence: Evidence) -> str:
-    """What the README shows."""
+    """The README's block."""
     return f"{evidence.line()} {untouched_line(evidence.cells, evidence.store)}\n\n{evidence.column(SHOWN)}"
 
 
 def write(evidence: Evidence, folder: Path, figures: Path, readme: Path) -> list[Path]:
-    """Write pages, figures and the README's block; all texts are made before the first is written."""
+    """Write pages, figures and the README's block. All texts are rendered before the first is written."""
     texts = {folder / name: text for name, text in pages(evidence).items()}
-    if readme.exists():  # where the kit was installed there is none to bring up to date
+    if readme.exists():  # an installed kit has none
         texts[readme] = replaced_block(readme.read_text(encoding="utf-8"), "evidence", short(evidence))
     drawn, titles, waiting = figures_of(evidence)
     texts[figures / "README.md"] = gallery_page(drawn, titles, waiting)
@@ -84,7 +84,7 @@ def write(evidence: Evidence, folder: Path, figures: Path, readme: Path) -> list
         write_whole(path, lambda part, text=text: part.write_text(text, encoding="utf-8"))
     size = sum(path.stat().st_size for path in files)
     if size > LARGEST:
-        raise TaclError(f"the figures in {figures.name} have {size:,} bytes, more than {LARGEST:,}; draw them smaller.")
+        raise TaclError(f"the figures in {figures.name} take {size:,} bytes, more than {LARGEST:,}; draw them smaller.")
     return [*files, *texts]
 
 
@@ -118,7 +118,7 @@ def _numbers(evidence: Evidence) -> dict:
         )
         for experiment, dataset, split in evidence.columns()
     ]
-    # The study as it was first run, if the store has it: does it depend on the other open settings?
+    # The study with its first settings, if stored, shows whether it depends on the other open settings.
     former = any(evidence.study(FORMER_TA_AGEM).values())
     return {
         "line": evidence.line(),
@@ -162,12 +162,12 @@ def _provenance(evidence: Evidence) -> dict:
 
 
 def _notes(evidence: Evidence) -> dict[str, str]:
-    """What runs say of data that is not the published set."""
+    """What runs note about data other than the published set."""
     return {dataset: without_tags(note) for dataset, note in evidence.store.notes(evidence.jobs).items()}
 
 
 def _replication(words: dict) -> dict:
-    """The ten claims by what became of them, and the open settings by where their values come from."""
+    """The ten claims by verdict, and the open settings by the origin of their values."""
     told = {"held": [], "failed": [], "waiting": []}
     for found, numbers in words["ten"]:
         whole = found.tested and found.held == len(found.tested)

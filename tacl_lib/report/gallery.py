@@ -1,7 +1,7 @@
-"""Every figure of the paper by name, each made from stored runs alone, in seconds:
+"""Every figure of the paper by name, drawn within seconds from stored runs:
 
     tacl figure                                  lists the names
-    tacl figure disjoint_mnist study_accuracy    makes two of them
+    tacl figure disjoint_mnist study_accuracy    draws two of them
     tacl figure all --profile paper
 
 Figures go to ``figures/PROFILE`` as PNG and SVG, with an alternative text.
@@ -42,7 +42,7 @@ _TITLES = {
 
 
 class Gallery:
-    """The figures of a profile, read from a store. Only what has runs is drawn; `waiting` names the rest.
+    """The figures of a profile, from a store. Only figures with runs are drawn; `waiting` names the others.
 
     datasets, methods, seeds: None takes those of the profile.
     """
@@ -82,23 +82,23 @@ class Gallery:
 
     @property
     def waiting(self) -> list[str]:
-        """The figures that no run has been made for."""
+        """The figures without runs."""
         return [name for name, (jobs, _) in self._figures.items() if jobs and not any(map(self._is_run, jobs))]
 
     @property
     def drawn(self) -> list[str]:
-        """The figures that there are runs for, and those that need none."""
+        """The figures with runs, and those that need none."""
         waiting = set(self.waiting)
         return [name for name in self._figures if name not in waiting]
 
     def own_jobs(self, name: str) -> list[Job]:
-        """The jobs of a figure with runs of the user's own, where the store tells them apart."""
+        """The jobs of a figure with the user's own runs, if the store tells these apart."""
         if not isinstance(self.store, Together):
             return []
         return [job for job in self._figures[name][0] if self.store.own_seeds(*job)]
 
     def own(self, name: str) -> str:
-        """The same in words; empty where there are none."""
+        """The same in words; empty if there are none."""
         specs = [job.spec for job in self.own_jobs(name)]
         return ", ".join(f"{spec.split} {title('method', spec.learner)}" for spec in specs)
 
@@ -158,7 +158,7 @@ def _of(study: Sequence[Job], rates: Sequence[float]) -> list[Job]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="tacl figure", description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", help="figures to make, or all; without a name they are listed")
+    parser.add_argument("names", nargs="*", help="figures to draw, or all; default: list the names")
     parser.add_argument("--profile", help=f"one of {', '.join(PROFILES)}; default: quick, or paper if you have no runs")
     parser.add_argument("--results", type=Path, help="the store; default: your runs and the reference runs")
     parser.add_argument("--out", type=Path, help="default: figures/PROFILE")

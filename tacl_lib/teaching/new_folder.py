@@ -1,8 +1,7 @@
-"""A folder of your own, for somebody who installed the kit:  tacl new FOLDER [--lecturer]
+"""A folder of your own, if you installed the kit:  tacl new FOLDER [--lecturer]
 
-It gets your copies of the notebooks, the problem sets and a page that says what to type. From anywhere inside it, what
-you make goes to its results, figures and build folders. Nothing that is there is ever overwritten: called again after
-an update, it brings what is missing.
+It gets your copies of the notebooks, the problem sets and a page of commands. Run anywhere inside it, these write to
+its results, figures and build folders. Nothing is ever overwritten: after an update, the same command adds new files.
 """
 
 import argparse
@@ -19,28 +18,28 @@ PAGE = """# Your folder for TACL
 
 From anywhere in this folder:
 
-| type | and you get |
+| type | to get |
 |---|---|
 | `tacl lab` | your copies of the notebooks, in `my_notebooks`, opened in JupyterLab |
 | `tacl reproduce` | the experiments, reduced, and a report in `build/quick/report.html` |
-| `tacl figure` | the names of all figures; `tacl figure NAME` makes one from stored runs |
+| `tacl figure` | the names of all figures; `tacl figure NAME` draws one from stored runs |
 | `tacl run --help` | one run with your settings |
-| `tacl new .` | what an update of the kit has brought; your files stay as they are |
+| `tacl new .` | the new files of an update; your files stay as they are |
 
-Where a page says `make lab`, type `tacl lab`; so with `data`, `figure`, `fresh`, `grade`, `release`, `reproduce`,
+Where a page says `make lab`, type `tacl lab`; likewise for `data`, `figure`, `fresh`, `grade`, `release`, `reproduce`,
 `slides`, `status` and `verify`. `PROFILE=paper` becomes `--profile paper`: the paper's own settings.
 The problem sets are in `coursework`. Your runs go to `results`, figures to `figures`, reports to `build`. Files in
 `tacl_lib` are copies for reading: Python uses the installed library.
 """
 LECTURER = """
-For lecturers: `coursework/README.md` says how problem sets are released and marked (`tacl release`, `tacl grade`;
+For lecturers: `coursework/README.md` explains how to release and mark problem sets (`tacl release`, `tacl grade`;
 `pip install 'tacl-lib[instructor]'`), `notebooks/teaching.md` plans a course of three weeks (`tacl slides`). Solutions
-and marking schemes are in `coursework` too: hand out what `tacl release` writes, not this folder.
+and marking schemes are in `coursework` too: give students the output of `tacl release`, not this folder.
 """
 
 
 def lay_out(folder: Path, lecturer: bool = False, project: Path = PROJECT) -> list[str]:
-    """Bring what is missing into a folder; sentences on what is older there and was left as it is."""
+    """Add missing files to a folder. Returns a line for each file that is outdated but was left alone."""
     if folder.exists() and not folder.is_dir():
         raise TaclError(f"{folder} is a file; name another folder.")
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).is_file():
@@ -66,8 +65,8 @@ def lay_out(folder: Path, lecturer: bool = False, project: Path = PROJECT) -> li
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="tacl new", description="Make a folder with notebooks and coursework.")
-    parser.add_argument("folder", type=Path, help="a new one, or one made before: it gets what is missing")
+    parser = argparse.ArgumentParser(prog="tacl new", description="Create a folder with notebooks and coursework.")
+    parser.add_argument("folder", type=Path, help="a new folder, or an existing one, to which missing files are added")
     parser.add_argument("--lecturer", action="store_true", help="with solutions, marking schemes and plans of meetings")
     options = parser.parse_args(arguments)
     kept = lay_out(options.folder, options.lecturer)

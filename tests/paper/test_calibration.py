@@ -180,9 +180,7 @@ def test_a_single_run_has_no_standard_error_and_no_difference_is_a_sentence(tmp_
     assert differing(alone, store)["standard_errors"].isna().all()
     assert "| -0.040 | – | – |" in differing_table(alone, store)
     near = _cells({"bgd": ([average], [first - 0.03], [forgetting])})
-    assert differing_table(near, store) == (
-        "No cell that was run lies further than 0.03, or than chance, from the paper's."
-    )
+    assert differing_table(near, store) == ("No cell differs from the paper's by more than 0.03 or beyond chance.")
 
 
 def test_a_reading_that_fits_better_is_told_with_what_it_was_judged_on(tmp_path, monkeypatch):
@@ -215,12 +213,16 @@ def test_cells_that_no_other_reading_was_run_on_are_counted_apart(tmp_path):
     average, first, forgetting = _of_paper("bgd")
     cells = _cells(numbers | {"bgd": ([average], [first + 0.02], [forgetting + 0.06])})
     assert readings.touched(store) == {("disjoint", "mnist", "rotation", "sgd")}
-    assert "; 6 of these cells are of" in readings.untouched_line(cells, store)
-    assert readings.untouched_line(cells, store).endswith("of them lie 4 within 0.01, 5 within 0.03, 5 within 0.05.")
+    assert " 6 of these cells belong to" in readings.untouched_line(cells, store)
+    assert readings.untouched_line(cells, store).endswith(
+        "; of those, 4 lie within 0.01, 5 within 0.03, 5 within 0.05."
+    )
     # one run of another reading is enough, whether a study has it or not
     stored(store, STUDY, Alternative("", {"validation": "whole", "batch_size": 20}), by_class, 0.0)
-    assert "; 3 of these cells are of" in readings.untouched_line(cells, store)
-    assert readings.untouched_line(cells, store).endswith("of them lie 1 within 0.01, 2 within 0.03, 2 within 0.05.")
+    assert " 3 of these cells belong to" in readings.untouched_line(cells, store)
+    assert readings.untouched_line(cells, store).endswith(
+        "; of those, 1 lie within 0.01, 2 within 0.03, 2 within 0.05."
+    )
 
 
 def test_runs_of_no_study_are_listed_with_their_command(tmp_path, monkeypatch):
@@ -279,10 +281,12 @@ def test_claims_that_another_setting_would_turn_round(tmp_path, monkeypatch):
     (row,) = readings.reversed_claims(runs, {}, store).splitlines()[2:]  # readings of the inputs are not mixed in
     assert "on par with A-GEM" in row
     assert row.endswith(
-        "| A-GEM: more | Fashion MNIST class: TA-A-GEM 0.930, A-GEM 0.930 "
-        "| does not hold: Fashion MNIST class: TA-A-GEM 0.930, A-GEM 0.960 |"
+        "| A-GEM: more | Fashion-MNIST class: TA-A-GEM 0.930, A-GEM 0.930 "
+        "| does not hold: Fashion-MNIST class: TA-A-GEM 0.930, A-GEM 0.960 |"
     )
-    assert readings.reversed_claims(runs[runs["method"] == "agem"], {}, store) == "None of those that were tried."
+    assert (
+        readings.reversed_claims(runs[runs["method"] == "agem"], {}, store) == "None of the readings that were tried."
+    )
 
 
 def test_small_differences_beyond_chance_are_listed_too(tmp_path):
@@ -296,5 +300,5 @@ def test_small_differences_beyond_chance_are_listed_too(tmp_path):
     assert found["standard_errors"].iloc[0] == pytest.approx(welch.statistic)
     # Forgetting has no spread, so two cells can be judged: 2 · P(t > 2) of 8 degrees of freedom is 0.08.
     assert chance_line(cells).startswith(
-        "Of 2 cells 1 differ by more than 2 standard errors (other seeds alone would give about 0), 1 at 99%"
+        "Of 2 cells 1 differ by more than 2 standard errors (about 0 would by chance), and 1 differ at 99%"
     )

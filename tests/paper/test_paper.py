@@ -193,7 +193,7 @@ def test_settings_of_a_profile_are_those_of_its_runs(profile):
     for name in ("ta_agem", "ta_ogd"):
         own = profile.learners.get(name, {})
         values = settings_table(name, specs[name]).set_index("parameter")["value"]
-        assert values["Learning rate"] == f"{own.get('rate', 1e-3):g}"
+        assert values["Learning rate"] == f"{profile.rate or own.get('rate', 1e-3):g}"
         if "clusters" in own:
             assert str(own["clusters"]) in values[next(row for row in values.index if "clusters" in row.lower())]
 
@@ -268,7 +268,7 @@ def test_paper_against_itself():
     assert (cells["bold"] <= cells["paper_bold"]).all()
     assert cells.loc[cells["bold"]].groupby(KEY[:4]).ngroups == 90
     assert agreement(cells, at_paper_settings=True) == (
-        "of 540 cells 540 were run at paper settings, 540 within 0.01, 540 within 0.03, 540 within 0.05; "
+        "of 540 cells 540 were run at the paper's settings; 540 lie within 0.01, 540 within 0.03, 540 within 0.05; "
         "the winner agrees in 90 of the 90 columns (of 90: dataset, split, experiment, metric) where all "
         "task-agnostic methods were run"
     )
@@ -332,7 +332,7 @@ def test_reduced_is_never_judged():
     cells = make_cells(runs_like_paper(), reduced="REDUCED profile quick")
     assert set(cells["verdict"]) == {REDUCED}
     line = agreement(cells, at_paper_settings=False)
-    assert "none were run at paper settings" in line
+    assert "none were run at the paper's settings" in line
     assert "within" not in line
     with pytest.raises(TaclError, match="reduced"):
         agreement(cells, at_paper_settings=True)

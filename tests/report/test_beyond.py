@@ -43,7 +43,7 @@ def test_what_was_not_run_is_said():
     assert beyond.finding(nothing, QUESTION) == "A against B: not run yet."
     text = beyond.page(Store(STORED / "nowhere"), PROFILES["beyond"])
     assert text.count(beyond.NOT_YET) == len(columns(PROFILES["beyond"]))
-    assert "0 of 252 runs are there" in text
+    assert "0 of 252 runs are done" in text
     assert "not run" in beyond.figure(nothing, PROFILES["beyond"]).axes[0].texts[0].get_text()
 
 

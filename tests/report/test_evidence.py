@@ -76,10 +76,10 @@ def test_parts_that_fail_are_marked_in_ours_and_in_the_papers(store):
     coloured = row_of(store, "comparable to BGD")["the paper's own tables"]
     # read off the paper's first table
     assert coloured == (
-        "holds in part (10 of 12)<br>✗ CIFAR10 permutation: TA-OGD 0.328, BGD 0.385<br>"
+        "holds in part (10 of 12)<br>✗ CIFAR-10 permutation: TA-OGD 0.328, BGD 0.385<br>"
         "✗ SVHN permutation: TA-OGD 0.547, BGD 0.591"
     )
-    assert row_of(store, "lost almost at once")["the paper's own tables"] == "has no table"
+    assert row_of(store, "lost almost at once")["the paper's own tables"] == "no table"
 
 
 def test_the_study_is_judged_with_five_runs_of_each_policy_and_shown_with_any(store):
@@ -102,16 +102,16 @@ def test_the_study_is_judged_with_five_runs_of_each_policy_and_shown_with_any(st
 
 def test_the_study_with_other_readings_is_shown_beside_and_decides_nothing(store):
     put(store, "sgd", 0.80, range(5))
-    assert "which decides no claim" not in pages(Evidence(store))["numbers.md"]
+    assert "it decides no claim" not in pages(Evidence(store))["numbers.md"]
     rate = {"policy": "clustering", "sampling_rate": 0.1}
     put(store, "ta_agem", 0.9, range(5), memory=(60, 40), reading=FORMER_TA_AGEM, **rate)
     found = pages(Evidence(store))
     text = found["numbers.md"]
-    assert "which decides no claim" in text
+    assert "it decides no claim" in text
     assert "`--dataset fashion_mnist --split class --learner ta_agem --scaling unit --initialisation glorot" in text
     assert "| clustering | 0.1 | 0.902 ± 0.002 | 0.902 ± 0.002 | 0.000 ± 0.000 | 60, 40 | 100 | 5 |" in text
-    assert row_of(store, "counteracted at all rates")["our runs"] == "not tested"
-    assert "Those that belong to no study:\n\nNone." in found["readings.md"]
+    assert row_of(store, "less forgetting at all rates")["our runs"] == "not tested"
+    assert "These belong to no study:\n\nNone." in found["readings.md"]
 
 
 def test_the_page_tells_diverged_runs_missing_dates_and_other_data(store):
@@ -175,7 +175,7 @@ def test_runs_of_a_dataset_that_the_paper_has_not_are_listed_too(store):
     record.info["spec"] = spec.full()
     del record.info["machine"]  # nor do all say on what they were made
     store.write(spec, [record])
-    assert "| digits class (disjoint, SGD) | 0.800 (–) |" in "".join(pages(Evidence(store)).values())
+    assert "| Digits class (disjoint, SGD) | 0.800 (–) |" in "".join(pages(Evidence(store)).values())
 
 
 def test_each_of_the_ten_claims_is_made_of_claims_and_of_all_that_matter(store):

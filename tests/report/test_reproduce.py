@@ -265,7 +265,7 @@ def test_status_before_the_start(tmp_path, capsys):
     assert "● done 0" in said
     assert "· missing 41" in said
     assert re.search(r"left: about \d+\.\d (hours|minutes) of one core", said)
-    assert re.search(r"measured just now: a few steps of each kind of run \(\d+: ", said)
+    assert re.search(r"measured just now, in \d+ s on .+: a few steps of each kind of run \(\d+: ", said)
     assert not (tmp_path / "results").exists()
 
 

@@ -87,7 +87,7 @@ def test_the_parts_of_a_plan(tmp_path):
         ("# T\n\n## S\n\n[quiz: 9](../02_agem.ipynb)", "question 9 of 02_agem, which has 4"),
         ("# T\n\n## S\n\n[write: loss](../02_agem.ipynb)", "the exercise loss, which 02_agem does not have"),
         ("# T\n\n## S\n\n[figure: Nowhere](../02_agem.ipynb)", "“Nowhere” in plan.md belongs to 0 figures"),
-        ("# T\n\n## S\n\n[said: Nothing](../02_agem.ipynb)", "“Nothing” in plan.md was printed by no cell"),
+        ("# T\n\n## S\n\n[said: Nothing](../02_agem.ipynb)", "no cell printed “Nothing”, which plan.md asks for"),
     ],
 )
 def test_what_a_plan_cannot_mean_is_refused_with_a_sentence(tmp_path, text, sentence):

@@ -1,4 +1,4 @@
-"""The notebooks of the lessons from their sources:  tacl lessons [--solved FOLDER]"""
+"""Build the notebooks of the lessons from their sources:  tacl lessons [--solved FOLDER]"""
 
 import argparse
 from collections.abc import Sequence

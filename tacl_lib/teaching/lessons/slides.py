@@ -1,7 +1,7 @@
 """Slides for each meeting, from the plans in notebooks/teaching:  make slides
 
-Figures and numbers are those of the lessons, which run for it, solved. Each deck is one file that asks nobody for
-anything: reveal.js and its fonts are in it.
+Figures and numbers come from the lessons, which are run with their solutions. Each deck is one self-contained file that
+needs no network: it includes reveal.js and its fonts.
 """
 
 import argparse
@@ -35,13 +35,13 @@ PLANS = NOTEBOOKS / "teaching"
 TEMPLATES = Path(__file__).parent / "templates"
 LANDSCAPE = Path(landscape.__file__).with_name("landscape.js")
 BUILT = BUILD / "slides"
-ROOM, ROOM_ALONE = (1160, 390), (1160, 560)  #: pixels for a figure with other things beside it, and by itself
-_GUESS = re.compile(r"[;,]? you predicted .*?(?=\.(?:\s|$))|You predicted .*?\.(?:\s|$)")  # the class has its own
+ROOM, ROOM_ALONE = (1160, 390), (1160, 560)  #: pixels for a figure beside other things, and alone
+_GUESS = re.compile(r"[;,]? you predicted .*?(?=\.(?:\s|$))|You predicted .*?\.(?:\s|$)")  # the class makes its own
 Lesson = Callable[[str], NotebookNode]
 
 
 def run_lesson(name: str) -> NotebookNode:
-    """A lesson with every function written, and with its outputs."""
+    """A solved lesson with its outputs."""
     print(f"running {name} …", flush=True)
     made = notebook(NOTEBOOKS / "source" / f"{name}.md", solved=True)
     NotebookClient(made, timeout=600, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
@@ -49,7 +49,7 @@ def run_lesson(name: str) -> NotebookNode:
 
 
 def deck(plan: Path, lesson: Lesson) -> str:
-    """The page of a plan; lesson(name) gives an executed notebook."""
+    """The page of a plan. lesson(name): an executed notebook."""
     cells = [cell for slide in read_plan(plan) for cell in _cells(slide, plan, lesson)]
     exporter = SlidesExporter(template_name="slides", extra_template_basedirs=[str(TEMPLATES)])
     code = re.sub(r"export default .*", "", LANDSCAPE.read_text(encoding="utf-8"))
@@ -59,7 +59,7 @@ def deck(plan: Path, lesson: Lesson) -> str:
 
 
 def _cells(slide: Slide, plan: Path, lesson: Lesson) -> list[NotebookNode]:
-    """Of one slide: what is seen, what a click brings, and notes."""
+    """The cells of one slide: what is shown at first, after a click, and the notes."""
     heading = f"{'#' if slide.first else '##'} {slide.title}"
     if slide.minutes:
         heading += f" <small>{slide.minutes} min</small>"
@@ -81,7 +81,7 @@ def _cells(slide: Slide, plan: Path, lesson: Lesson) -> list[NotebookNode]:
 
 
 def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What follows a part without a click belongs to it."""
+    """Join each part with those that follow it without a click."""
     found = []
     for kind, text in parts:
         if kind == "-":
@@ -92,7 +92,7 @@ def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _with_images(text: str, folder: Path) -> str:
-    """Markdown whose local images are in it."""
+    """Markdown with its local images embedded."""
 
     def inside(found: re.Match) -> str:
         return _image((folder / found["path"]).read_bytes(), found["alt"], ROOM_ALONE)
@@ -101,7 +101,7 @@ def _with_images(text: str, folder: Path) -> str:
 
 
 def _of_lesson(part: Shown, plan: Path, lesson: Lesson, room: tuple[int, int]) -> list[tuple[str, str]]:
-    """What a slide shows of a lesson, as Markdown with a slide type."""
+    """A slide's excerpt from a lesson, as Markdown with a slide type."""
     match part.kind:
         case "figure":
             return [("-", _figure(lesson(part.lesson), part.what, plan, room))]
@@ -122,7 +122,7 @@ def _of_lesson(part: Shown, plan: Path, lesson: Lesson, room: tuple[int, int]) -
 
 
 def _figure(made: NotebookNode, words: str, plan: Path, room: tuple[int, int]) -> str:
-    """The image of the one output that belongs to these words."""
+    """The image of the only output that belongs to these words."""
     images = {}
     for cell in made.cells:
         for output in cell.get("outputs", []):
@@ -136,7 +136,7 @@ def _figure(made: NotebookNode, words: str, plan: Path, room: tuple[int, int]) -
 
 
 def _image(png: bytes, alt: str, room: tuple[int, int]) -> str:
-    """As large as there is room."""
+    """An image, as large as there is room for."""
     size = [int.from_bytes(png[at : at + 4], "big") for at in (16, 20)]
     scale = min(most / pixels for most, pixels in zip(room, size, strict=True))
     width, height = (round(scale * pixels) for pixels in size)
@@ -145,14 +145,14 @@ def _image(png: bytes, alt: str, room: tuple[int, int]) -> str:
 
 
 def _said(made: NotebookNode, words: str, plan: Path) -> str:
-    """What a cell printed, from the line with these words on."""
+    """What a cell printed, starting at the line with these words."""
     for cell in made.cells:
         text = "".join(output.get("text", "") for output in cell.get("outputs", []))
         lines = _GUESS.sub("", text).strip().splitlines()
         for number, line in enumerate(lines):
             if words in line:
                 return "\n".join(lines[number:])
-    raise TaclError(f"“{words}” in {plan.name} was printed by no cell.")
+    raise TaclError(f"no cell printed “{words}”, which {plan.name} asks for.")
 
 
 def _stub(part: Shown, plan: Path) -> str:
@@ -176,17 +176,17 @@ def _question(part: Shown, plan: Path) -> list[tuple[str, str]]:
 
 
 def _after(lesson: str, heading: str, plan: Path) -> str:
-    """The list that stands below a heading of a lesson's source."""
+    """The list below a heading in a lesson's source."""
     for part in read(NOTEBOOKS / "source" / f"{lesson}.md"):
         if isinstance(part, Markdown) and (
             found := re.search(rf"{heading}\n\n((?:- .+\n(?: +.+\n)*)+)", part.text + "\n")
         ):
             return found[1]
-    raise TaclError(f"{plan.name} asks for a list of {lesson} that is not there.")
+    raise TaclError(f"{plan.name} asks for a list that {lesson} does not have.")
 
 
 def _scenes(methods: list[str]) -> dict:
-    """All that the landscape of a slide can show: each order of the tasks, from the usual start."""
+    """Everything that a slide's landscape can show: each order of the tasks, from the usual start."""
     widget, shown = landscape.loss_landscape(methods), {}
     for order in ORDERS:
         widget.order = order
