@@ -441,7 +441,7 @@ def test_a_file_that_cannot_be_read_just_now_is_left_alone(store, monkeypatch):
 
 def test_a_record_without_its_log_is_run_again(store):
     store.path(TINY, 0).with_suffix("").with_suffix(".events.parquet").unlink()
-    with pytest.warns(UserWarning, match=r"no result file .*events.*set aside"):
+    with pytest.warns(UserWarning, match=r"with its events is missing.*set aside"):
         assert store.read(TINY, 0) is None
     assert store.missing(TINY, SEEDS) == [0]
 
