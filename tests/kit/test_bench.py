@@ -1,12 +1,14 @@
 """The bench: its plain contenders do the same work as the learners, and its report says what was measured."""
 
 import json
+import math
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from bench import measure, operations, report, rows, stored, versions
+from bench import measure, operations, peak, report, rows, stored, versions
 from bench.__main__ import main
 from bench.contenders import PlainBgd, PlainSgd, RunByRun, perceptron, set_parameters
 
@@ -153,6 +155,34 @@ def test_the_readme_gets_the_block_between_its_markers_and_nowhere_else(bench, t
     assert "Not met" not in report.readme_block(bench)
 
 
+def test_a_missed_bar_says_what_both_sides_reach_of_the_peak(bench):
+    """1,000 steps of 0.1 billion operations are 100 of 250 billion, theirs 32.3; 2.5 times that are 80.75 (32 %)."""
+    bench["rows"][0] |= {"gflop": 0.1, "peak": 250.0, "bar": 4.0}
+    text = report.readme_block(bench)
+    assert "250 billion operations a second with one thread" in text
+    assert "SGD: 40% here, 13% there, and 52% for the bar." in text
+    bench["rows"][0]["bar"] = 3.0
+    assert "billion" not in report.readme_block(bench)
+
+
+def test_the_products_of_a_pass_are_counted():
+    """One sample, 3-2-1: forward 8 multiplications, gradient 8, back through the second layer 2, each with a sum."""
+    assert rows.products((3, 2, 1), 1) == 2 * (8 + 8 + 2)
+
+
+def test_the_peak_is_more_than_a_product_of_matrices_reaches():
+    most, made = peak.gflops(seconds=0.05), torch.rand(256, 256)
+    if most is None:
+        pytest.skip("no C compiler")
+    best = math.inf
+    with measure.threads(1):
+        for _ in range(20):
+            start = time.thread_time()
+            made @ made
+            best = min(best, time.thread_time() - start)
+    assert 1 < 2 * 256**3 / best / 1e9 < 1.2 * most
+
+
 def test_a_readme_without_markers_is_left_alone(bench, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(f"{END} the wrong way round {START}\n")
@@ -253,15 +283,18 @@ def test_a_race_gives_seconds_of_one_run_and_turns_round():
 def test_versions_of_the_engine_take_turns():
     effort = measure.Effort(rounds=2, seconds=0.01, stored=(), fill=0)
     found = versions.compared("HEAD", effort, ("sgd", "agem"))
-    assert list(found["rows"]) == ["sgd", "agem"]
-    for row in found["rows"].values():
+    assert list(found["widths"]) == ["784", "3072"]
+    assert all(list(of["rows"]) == ["sgd", "agem"] for of in found["widths"].values())
+    for row in (row for of in found["widths"].values() for row in of["rows"].values()):
         times = row["raw_seconds"]
         assert len(times["ours"]) == len(times["theirs"]) == 2
         assert min(*times["ours"], *times["theirs"]) > 0
         assert row["ours"] == pytest.approx(1 / np.median(times["ours"]))
     assert found["now"].startswith(found["before"])
     assert found["now"] in engine_speed.caption(found)
-    speed = found["rows"]["agem"]["theirs"]
-    assert f"| `agem` | {speed:,.0f} |" in engine_speed.table(found)
+    before, coloured = (found["widths"][width]["rows"]["agem"]["theirs"] for width in ("784", "3072"))
+    (line,) = (line for line in engine_speed.table(found).splitlines() if line.startswith("| `agem` |"))
+    cells = line.split(" | ")
+    assert (cells[1], cells[4], len(cells)) == (f"{before:,.0f}", f"{coloured:,.0f}", 7)
     with pytest.raises(TaclError, match="git archive failed"):
         versions.compared("no-such-commit", effort, ("sgd",))

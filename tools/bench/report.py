@@ -58,10 +58,14 @@ def table(bench: dict) -> str:
     if bench.get("stored"):
         parts.append(_stored_table(bench["stored"]))
     if bench.get("operations"):
-        counts = ", ".join(f"{METHODS[name].title} {count}" for name, count in bench["operations"].items())
-        parts.append(f"Operations that a step of {bench['runs']} stacked runs asks of a GPU: {counts}.")
+        parts.append(_operations(bench))
     parts.append(_footer(bench))
     return "\n\n".join(parts)
+
+
+def _operations(bench: dict) -> str:
+    counts = ", ".join(f"{METHODS[name].title} {count}" for name, count in bench["operations"].items())
+    return f"Operations that a step of {bench['runs']} stacked runs asks of a GPU: {counts}."
 
 
 def readme_block(bench: dict) -> str:
@@ -82,7 +86,8 @@ def readme_block(bench: dict) -> str:
     if exponent is not None:
         sizes = [point["stored"] for point in bench["stored"]["points"]]
         text += f" From {sizes[0]} to {sizes[-1]} stored gradients a step of OGD costs n^{exponent:.2f}."
-    return "\n".join([*lines, "", text, *missed(bench)])
+    asked = [f" {_operations(bench)}"] if bench.get("operations") else []
+    return "\n".join([*lines, "", "".join([text, *asked]), *missed(bench)])
 
 
 def missed(bench: dict) -> list[str]:
@@ -93,7 +98,25 @@ def missed(bench: dict) -> list[str]:
         if counts:
             with_threads = f" with {' and '.join(counts)} thread{'s' if counts != ['1'] else ''}"
             parts.append(row["ours"] + ("" if "any" in counts else with_threads))
-    return ["", f"Bars are what the project asks of itself. Not met here: {'; '.join(parts)}."] if parts else []
+    if not parts:
+        return []
+    sentence = f"Bars are what the project asks of itself. Not met here: {'; '.join(parts)}."
+    return ["", " ".join([sentence, *_reasons(bench)])]
+
+
+def _reasons(bench: dict) -> list[str]:
+    """How much of the processor's peak both sides reach where a bar is not met, and how much the bar would take."""
+    found = [row for row in bench["rows"] if row.get("peak") and verdict(row, "1") == "below"]
+    if not found:
+        return []
+    shares = []
+    for row in found:
+        ours, theirs = (row["gflop"] * row["cells"]["1"][side] / row["peak"] for side in ("ours", "theirs"))
+        shares.append(f"{row['ours']}: {ours:.0%} here, {theirs:.0%} there, and {theirs * row['bar']:.0%} for the bar")
+    most = f"{found[0]['peak']:,.0f} billion operations a second with one thread"
+    return [
+        f"Products of matrices alone, as shares of what this processor can do at best ({most}): {'; '.join(shares)}."
+    ]
 
 
 def write_readme(readme: Path, bench: dict) -> None:

@@ -6,11 +6,12 @@ the ``bar`` for their ratio, and a cell per number of threads (or one, "any", wh
 
 import time
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import numpy as np
 import torch
 
-from bench import jax_env
+from bench import jax_env, peak
 from bench.avalanche_env import METHOD, avalanche
 from bench.avalanche_env import experiences as in_avalanche
 from bench.contenders import (
@@ -33,6 +34,8 @@ from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.module_network import ModuleNetwork
 from tacl_lib.engine.networks import cnn, resnet
 from tacl_lib.errors import TaclError
+from tacl_lib.names import DATASETS
+from tacl_lib.runs.cost import shape_of
 
 RUNS, BATCH, SIZES = 5, 10, (784, 200, 200, 10)
 FASTER = "run-steps/s"
@@ -115,6 +118,7 @@ def experiences(effort: Effort) -> Iterable[dict]:
 
 def jax(effort: Effort) -> Iterable[dict]:
     """The kit against JAX with one thread, at the widths of the paper's grey and coloured images."""
+    most = peak.gflops()
     for features in (SIZES[0], 3072):
         sizes = (features, *SIZES[1:])
         with jax_env.jax(sizes, RUNS, BATCH) as (contender, versions), threads(1):
@@ -128,7 +132,18 @@ def jax(effort: Effort) -> Iterable[dict]:
                 times = race([of_learner(learner, "ours", batches), contender(name)], effort)
                 cells = {"1": compared(times["ours"], times["jax"])}
                 title, theirs = f"{title}, {features:,} inputs", f"JAX {versions['jax']}: vmap, scan, jit"
-                yield row(f"jax_{name}_{features}", title, theirs, FASTER, bar, cells, note=jax_env.METHOD)
+                more = {"note": jax_env.METHOD, "gflop": products(sizes, SAMPLES[name]) / 1e9, "peak": most}
+                yield row(f"jax_{name}_{features}", title, theirs, FASTER, bar, cells, **more)
+
+
+#: that a step of one run passes through the network: the batch; with as many of the memory; in each of ten draws
+SAMPLES = {"sgd": BATCH, "agem": 2 * BATCH, "bgd": 10 * BATCH}
+
+
+def products(sizes: tuple[int, ...], samples: int) -> int:
+    """Multiplications and additions in the products of so many samples' passes: forward, back, and the gradient."""
+    weights = [a * b for a, b in pairwise(sizes)]
+    return 2 * samples * (3 * sum(weights) - weights[0])
 
 
 def dense_twin(learner: Ogd | TaOgd, **settings) -> DenseOgd:
@@ -177,7 +192,7 @@ def ta_ogd(effort: Effort) -> Iterable[dict]:
 def bgd(effort: Effort) -> Iterable[dict]:
     plain = stepper("plain", PlainBgd(SIZES).step, of_one_run(made_batches()))
     ours = [of_learner(learner_named("bgd"))]
-    dataset, which = mnist_or_like()
+    dataset, which = images_or_like("mnist")
     ours.append(of_learner(learner_named("bgd"), "bgd_images", image_batches(dataset)))
     results = at_each_thread_count([*ours, plain], effort)
     theirs = "plain PyTorch: tensor by tensor, 10 passes"
@@ -211,16 +226,17 @@ def module(effort: Effort) -> Iterable[dict]:
         )
 
 
-def mnist_or_like() -> tuple[Dataset, str]:
-    """MNIST if it is in the cache, else noise of its size: the work does not depend on what the images show."""
-    found = cache.read("mnist")
+def images_or_like(name: str) -> tuple[Dataset, str]:
+    """A dataset if it is in the cache, else noise of its size: the work does not depend on what the images show."""
+    found = cache.read(name)
     if found is not None:
-        return found, "MNIST"
+        return found, DATASETS[name].title
     random = np.random.default_rng(0)
     parts = []
     for count in (60_000, 10_000):
-        parts += [random.integers(256, size=(count, 28, 28, 1), dtype=np.uint8), random.integers(10, size=count)]
-    return Dataset("noise", *parts), "noise of MNIST's size, as MNIST is not in the cache"
+        parts += [random.integers(256, size=(count, *shape_of(name)[1:]), dtype=np.uint8)]
+        parts += [random.integers(10, size=count)]
+    return Dataset("noise", *parts), f"noise of {DATASETS[name].title}'s size, as it is not in the cache"
 
 
 def image_batches(dataset: Dataset, runs: int = RUNS, batch: int = BATCH, count: int = 64) -> list[tuple]:
@@ -231,7 +247,7 @@ def image_batches(dataset: Dataset, runs: int = RUNS, batch: int = BATCH, count:
 
 
 def streams(effort: Effort) -> Iterable[dict]:
-    dataset, which = mnist_or_like()
+    dataset, which = images_or_like("mnist")
     note = f"Images of the streams: {which}."
 
     def prepare() -> float:

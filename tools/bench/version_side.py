@@ -20,7 +20,7 @@ except ImportError:  # a version from before the rooms
     from tacl_lib.network import Network as Mlp
 
 batches = torch.load(sys.argv[1])  # x [count, R, batch, features], y [count, R, batch]
-SIZES = json.loads(sys.argv[2])
+SIZES = (batches[0].shape[-1], *json.loads(sys.argv[2]))
 SETTINGS = json.loads(sys.argv[3])  # of the learners now: defaults have changed, and both must do the same work
 FILL = 600  # steps before a memory counts as filled
 

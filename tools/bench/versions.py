@@ -2,8 +2,8 @@
 
     PYTHONPATH=tools python -m bench.versions COMMIT
 
-Both versions run in processes of their own that take turns, with one thread, on the same images at the paper's
-sizes. The numbers go to ``figures/engine.json``, from which the page of evidence takes its table.
+Both versions run in processes of their own that take turns, with one thread, on the same images of the paper's two
+sizes, grey and coloured. The numbers go to ``figures/engine.json``, from which the page of evidence takes its table.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import torch
 
 from bench import measure
 from bench.processes import process
-from bench.rows import BATCH, RUNS, SIZES, image_batches, mnist_or_like
+from bench.rows import BATCH, RUNS, SIZES, image_batches, images_or_like
 from tacl_lib.core.learners import settings_of
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
@@ -34,30 +34,38 @@ from tacl_lib.training.record import commit as of_project
 SIDE = Path(__file__).with_name("version_side.py")
 
 
+IMAGES = "mnist", "cifar10"  #: grey and coloured, for both widths of the first layer
+
+
 def compared(commit: str, effort: measure.Effort, methods: tuple[str, ...] = METHODS) -> dict:
-    """Run-steps per second of the methods at ``commit`` and now, and their ratio."""
+    """Run-steps per second of the methods at ``commit`` and now, and their ratio, at both widths."""
     circumstances = measure.circumstances()
-    dataset, which = mnist_or_like()
     with tempfile.TemporaryDirectory() as folder:
-        batches = Path(folder) / "batches.pt"
-        torch.save([torch.stack(part) for part in zip(*image_batches(dataset), strict=True)], batches)
         before = _unpacked(commit, Path(folder) / "before")
-        with _version("before", before, batches) as old, _version("now", ROOT, batches) as new:
-            rows = {}
-            for method in methods:
-                print(f"measuring {method}", file=sys.stderr)
-                times = measure.race([_contender("before", old, method), _contender("now", new, method)], effort)
-                rows[method] = measure.compared(times["now"], times["before"])
+        widths = dict(_at_one_width(name, before, effort, methods) for name in IMAGES)
     return {
         "circumstances": circumstances,
         "before": _git("rev-parse", "--short", commit).strip(),
         "now": of_project(),
-        "images": which,
         "runs": RUNS,
         "batch": BATCH,
-        "sizes": SIZES,
-        "rows": rows,
+        "hidden": SIZES[1:],
+        "widths": widths,
     }
+
+
+def _at_one_width(name: str, before: Path, effort: measure.Effort, methods: tuple[str, ...]) -> tuple[str, dict]:
+    """The number of inputs, and the rows of all methods."""
+    dataset, which = images_or_like(name)
+    batches, rows = before.with_name(f"{name}.pt"), {}
+    x, y = (torch.stack(part) for part in zip(*image_batches(dataset), strict=True))
+    torch.save([x, y], batches)
+    with _version("before", before, batches) as old, _version("now", ROOT, batches) as new:
+        for method in methods:
+            print(f"measuring {method}, {x.shape[-1]:,} inputs", file=sys.stderr)
+            times = measure.race([_contender("before", old, method), _contender("now", new, method)], effort)
+            rows[method] = measure.compared(times["now"], times["before"])
+    return str(x.shape[-1]), {"images": which, "rows": rows}
 
 
 @contextmanager
@@ -65,7 +73,7 @@ def _version(title: str, tree: Path, batches: Path) -> Iterator:
     environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
     # -P keeps the folder of the script, with modules of this version, out of its imports.
     settings = {method: settings_of(method) for method in METHODS}
-    command = [sys.executable, "-P", SIDE, batches, json.dumps(SIZES), json.dumps(settings)]
+    command = [sys.executable, "-P", SIDE, batches, json.dumps(SIZES[1:]), json.dumps(settings)]
     with process(f"the version {title}", command, batches.with_name(f"{title}.log"), environment) as (_, ask):
         yield ask
 
