@@ -86,7 +86,7 @@ def test_every_learner_stays_on_the_device(name):
 @pytest.mark.parametrize("name", ["ta_agem", "ta_ogd"])
 def test_every_policy_stays_on_the_device(name, policy):
     other_pools = {"pool_per_class": name == "ta_ogd"}  # not the default, which the test above takes
-    settings = SMALL[name] | {"cluster_size": 5}  # enough samples for a pool
+    settings = SMALL[name] | {"cluster_size": 8}  # enough samples for a pool
     learner = make_learner(name, network(), policy=policy, **other_pools, **settings)
     assert learner.network._pool is not None  # of samples or of gradients
     x, y = batch()

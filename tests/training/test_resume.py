@@ -338,7 +338,7 @@ def test_a_checkpoint_that_cannot_be_read_just_now_is_left_alone(tmp_path, monke
     assert contents(quiet(learner, stream, checkpoint=file), learner) == uninterrupted("ta_agem")
 
 
-@pytest.mark.parametrize("change", [{"reference_batch": 1}, {"clusters": 5}], ids=str)
+@pytest.mark.parametrize("change", [{"space": "features"}, {"clusters": 5}], ids=str)
 def test_a_checkpoint_of_other_settings_is_set_aside(change, tmp_path):
     """Without ``info`` the file does not say its settings, but what it holds does not fit."""
     file = tmp_path / "training.pt"
