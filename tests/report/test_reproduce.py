@@ -1,8 +1,8 @@
 """A whole reproduction, killed on the way, beside another one, and what it leaves.
 
 One story, told once for all tests, since a reproduction takes half a minute: a reproduction is killed in the middle;
-then two work in the same folders, one of them is killed while runs are made, the other one goes on. `make test-slow` tells
-a longer one: TACL_TEST_KILLS reproductions are killed, most at random moments, and when all runs are there, one more joins.
+then two work in the same folders, one of them is killed while runs are made, the other one goes on. `make test-slow`
+tells a longer one: TACL_TEST_KILLS reproductions are killed, most at random moments, and one more joins after the end.
 """
 
 import csv
