@@ -1,5 +1,7 @@
 """How Sphinx makes the site. No page asks another host for anything: formulas are MathML, fonts those of the system."""
 
+import re
+
 from docutils.nodes import SkipNode, Text, problematic
 from latex2mathml.converter import convert
 
@@ -71,7 +73,23 @@ def _plain(app, document) -> None:
         node.parent.replace(node, Text(node.astext()))
 
 
+def _listed(app, what, name, thing, options, lines: list[str]) -> None:
+    """Settings, which docstrings tell in lines such as ``size: P, members of a cluster``, become a list."""
+    found, within = [], False
+    for line in lines:
+        if "Create new instance of" in line:  # Python's own words on a named tuple
+            continue
+        setting = re.match(r"([a-z_]\w*(?:, [a-z_]\w*)*): ", line)
+        if setting:
+            found += [*([] if within else [""]), f"* **{setting[1]}**: {line[setting.end() :]}"]
+        else:
+            found.append(f"  {line.strip()}" if within and line.strip() else line)
+        within = bool(setting or (within and line.strip()))
+    lines[:] = found
+
+
 def setup(app) -> None:
+    app.connect("autodoc-process-docstring", _listed)
     app.connect("doctree-read", _plain)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
 
