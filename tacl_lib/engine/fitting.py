@@ -13,8 +13,15 @@ def trained(module: nn.Module) -> dict[str, nn.Parameter]:
     return {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
 
 
+def check_autograd() -> None:
+    """Outside of torch's inference mode, in which nothing can be differentiated."""
+    if torch.is_inference_mode_enabled():
+        raise TaclError("a ModuleNetwork needs autograd, which torch.inference_mode() rules out; leave it out.")
+
+
 def check_module(module: nn.Module, x: torch.Tensor, classes: int) -> None:
     """It has weights to train, and gives the logits of all classes, of each of two samples x for itself."""
+    check_autograd()
     _check_parts(module)
     random, buffers = torch.get_rng_state(), copy.deepcopy(dict(module.named_buffers()))
     try:

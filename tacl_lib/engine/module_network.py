@@ -20,7 +20,7 @@ from tacl_lib.core.checking import check_batch, check_samples, check_whole, chec
 from tacl_lib.core.memory.samples import Reference, Samples
 from tacl_lib.core.randomness import generator
 from tacl_lib.engine.dense import DenseGradient, Layout, ModulePool, SampleGradients
-from tacl_lib.engine.fitting import check_module, trained
+from tacl_lib.engine.fitting import check_autograd, check_module, trained
 from tacl_lib.engine.traced import factors, layers_that_pay, watched
 from tacl_lib.errors import TaclError
 
@@ -129,6 +129,7 @@ class ModuleNetwork:
         self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor | float | None = None
     ) -> tuple[torch.Tensor, DenseGradient]:
         """Losses ``[R, n]``, each times its weight (1/n, if not given), and ∇L(w), the gradient of their sum."""
+        check_autograd()
         self.check_batch(x, y)
         weight = 1 / y.shape[1] if weight is None else weight
         try:
@@ -152,6 +153,7 @@ class ModuleNetwork:
 
     def model_gradient(self, x: torch.Tensor, y: torch.Tensor) -> SampleGradients:
         """∇f_y(x; w): for each sample apart, the gradient of the logit of its label."""
+        check_autograd()
         self.check_batch(x, y)
         found = []
         for module, of_run, labels in zip(self._modules, x, y, strict=True):

@@ -337,6 +337,22 @@ def test_a_module_that_does_not_fit_is_refused_in_words(build, shape, words):
     assert torch.equal(random, torch.get_rng_state())
 
 
+def test_inference_mode_is_refused_in_words_and_no_grad_is_no_matter():
+    def build():
+        return nn.Linear(64, 2)
+
+    learner = make_learner("ta_ogd", ModuleNetwork(SEEDS, build, (), 2, features=64), rate=0.1)
+    before = learner.network.flat.clone()
+    with torch.inference_mode():
+        for refused in (lambda: learner.step(*image_batch()), lambda: ModuleNetwork(SEEDS, build, (), 2, features=64)):
+            with pytest.raises(TaclError, match=r"rules out"):
+                refused()
+    assert torch.equal(learner.network.flat, before)
+    with torch.no_grad():
+        learner.step(*image_batch())
+    assert not torch.equal(learner.network.flat, before)
+
+
 def test_modules_of_different_sizes_are_refused():
     sizes = iter((3, 4))
 

@@ -27,3 +27,31 @@ def test_the_plugin_works(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "average_accuracy" in done.stdout
+
+
+def test_the_reference_lists_settings():
+    from website.conf import _listed
+
+    lines = [
+        "A learner.",
+        "",
+        "rate: η. size: P, which goes on",
+        "    in a second line.",
+        "steps, seeds: whole numbers.",
+        "",
+        "Literally: code.",
+        "    an_example: 5",
+        "Create new instance of Step(loss)",
+    ]
+    _listed(None, "class", "Learner", None, None, lines)
+    assert lines == [
+        "A learner.",
+        "",
+        "",
+        "* **rate**: η. size: P, which goes on",
+        "  in a second line.",
+        "* **steps, seeds**: whole numbers.",
+        "",
+        "Literally: code.",
+        "    an_example: 5",
+    ]
