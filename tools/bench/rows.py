@@ -66,8 +66,8 @@ def learner_named(name: str, runs: int = RUNS, sizes: tuple[int, ...] = SIZES, *
 
 def of_learner(learner: Learner, name: str = "", batches: list[tuple] | None = None) -> Contender:
     """A learner as `train` runs it."""
-    runs = learner.network.runs
-    return stepper(name or learner.name, learner.step, batches or made_batches(runs), runs, learner.inference)
+    runs, inference = learner.network.runs, learner.inference and learner.network.inference
+    return stepper(name or learner.name, learner.step, batches or made_batches(runs), runs, inference)
 
 
 def at_each_thread_count(contenders: list[Contender], effort: Effort) -> dict[str, dict[str, list[float]]]:
