@@ -114,9 +114,7 @@ def _of_one_kind(given: object, own: object) -> bool:
         return True
     if isinstance(given, dict) and isinstance(own, dict):
         return all(_of_one_kind(value, own[name]) for name, value in given.items() if name in own)
-    if isinstance(given, torch.Tensor) and isinstance(
-        own, torch.Tensor
-    ):  # otherwise it would be converted or broadcast
+    if isinstance(given, torch.Tensor) and isinstance(own, torch.Tensor):  # else it would be converted or broadcast
         return (given.dtype, given.dim()) == (own.dtype, own.dim())
     return type(given) is type(own)
 
@@ -302,9 +300,7 @@ class _Training:
             if not isinstance(given, torch.Tensor) or (given.shape, given.dtype) != (own[name].shape, own[name].dtype):
                 raise TaclError(f"its {name} has the wrong shape or type")
         for name, (lowest, highest) in self._ranges().items():
-            if (
-                (state[name] < lowest) | (state[name] > highest)
-            ).any():  # NaN, for what has not been measured, is neither
+            if ((state[name] < lowest) | (state[name] > highest)).any():  # NaN, where nothing was measured, is neither
                 raise TaclError(f"its {name} is not between {lowest} and {highest}")
         epochs, (epoch, step) = self.stream.epochs, (state["epoch"], state["step"])
         steps = epochs[epoch].steps if type(epoch) is int and 0 <= epoch < len(epochs) else 0

@@ -79,7 +79,7 @@ def test_a_run_with_a_learner_a_policy_and_a_dataset_of_a_plugin(plugin):
 def test_without_the_plugin_its_names_are_unknown(plugin):
     done = python("-m", "tacl_lib", "run", *CHOICE, *SMALL, cwd=plugin.parent)
     assert done.returncode == 1
-    assert done.stderr.startswith("tacl: unknown learner 'own_replay'; choose one of: ")
+    assert done.stderr.startswith("run: unknown learner 'own_replay'; choose one of: ")
 
 
 def test_a_worker_is_told_by_its_job(plugin):
