@@ -269,7 +269,7 @@ def test_paper_against_itself():
     assert cells.loc[cells["bold"]].groupby(KEY[:4]).ngroups == 90
     assert agreement(cells, at_paper_settings=True) == (
         "of 540 cells 540 were run at the paper's settings; 540 lie within 0.01, 540 within 0.03, 540 within 0.05; "
-        "the winner agrees in 90 of the 90 columns (of 90: dataset, split, experiment, metric) where all "
+        "the winner agrees in 90 of the 90 columns (of 90: dataset, split, experiment, metric) in which all "
         "task-agnostic methods were run"
     )
 
@@ -316,7 +316,7 @@ def test_not_run_and_reasons():
     assert (cells.loc[cells["dataset"] == "mnist", "reason"] == "").all()
     assert "of 540 cells 432 were run" in agreement(cells, True)
     assert agreement(cells, True).endswith(
-        "the winner agrees in 72 of the 72 columns (of 90: dataset, split, experiment, metric) where all "
+        "the winner agrees in 72 of the 72 columns (of 90: dataset, split, experiment, metric) in which all "
         "task-agnostic methods were run"
     )
 
