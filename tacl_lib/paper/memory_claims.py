@@ -29,7 +29,7 @@ def _varied(study: Study, *_) -> Iterator[Part]:
     clustered, random = (_by_seed(study, policy, 1.0) for policy in ("clustering", "random"))
     for seed in sorted(clustered.keys() & random.keys()):
         ours, theirs = (_tasks_in(runs[seed].memory[-1]) for runs in (clustered, random))
-        yield Part(ours > theirs, f"seed {seed}: {ours:.2f} tasks, {theirs:.2f} with random assignment")
+        yield Part(ours > theirs, f"seed {seed}: {ours:.2f} tasks in the memory, {theirs:.2f} with random assignment")
 
 
 def _kept(study: Study, _, limits: Limits) -> Iterator[Part]:

@@ -32,6 +32,8 @@ from tacl_lib.runs.store import OWN, Store
 from tacl_lib.runs.together import Together
 from tacl_lib.training.record import Record
 
+DIAGRAMS = ("method_strategy", "method_clustering")  #: which need no runs
+IN_PAIRS = ("clusters_clustering", "clusters_random")  #: single panels, which the figures of a rate have side by side
 _TITLES = {
     "method_strategy": "The strategy",
     "method_clustering": "Online clustering, step by step",

@@ -12,8 +12,8 @@ from tacl_lib.paper.published import CITATION, in_order
 from tacl_lib.paper.readings import PAPER
 from tacl_lib.paper.settings import SETTINGS, specs_of_settings
 from tacl_lib.report.figures import style
-from tacl_lib.report.gallery import Gallery
-from tacl_lib.report.live import GAP, PAPER_ALIKE, in_kind
+from tacl_lib.report.gallery import DIAGRAMS, IN_PAIRS, Gallery
+from tacl_lib.report.live import GAP, GUESSING, PAPER_ALIKE, in_kind
 from tacl_lib.report.rendering import allowed, picture, render, stylesheet
 from tacl_lib.report.summary import Shown, summary_of
 from tacl_lib.report.tables import Table, result_tables, table_of_settings
@@ -95,6 +95,7 @@ def live_part(profile: Profile, jobs: Sequence[Job], store: Store) -> dict:
         "seeds": len(profile.seeds),
         "gap": GAP,
         "paper_alike": PAPER_ALIKE,
+        "guessing": GUESSING,
     }
 
 
@@ -105,11 +106,9 @@ def _notes(tables: Sequence[Table]) -> list[str]:
 
 def _shown(gallery: Gallery, **how) -> list[Shown]:
     """The result figures and those of the study that there are runs for."""
-    drawn = [name for name in gallery.drawn if name not in ("method_strategy", "method_clustering")]
-    # The single panels of the study are in its pairs already.
-    drawn = [name for name in drawn if name not in ("clusters_clustering", "clusters_random")]
+    drawn = [name for name in gallery.drawn if name not in (*DIAGRAMS, *IN_PAIRS)]
     figures = ((name, gallery.draw(name)) for name in drawn)
     return [
-        Shown(name, gallery.title(name), picture(figure, **how), figure.alt, gallery.own(name))
+        Shown(name, gallery.title(name), ((picture(figure, **how), figure.alt),), gallery.own(name))
         for name, figure in figures
     ]

@@ -3,10 +3,11 @@
 import base64
 import hashlib
 import io
+import re
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -18,7 +19,7 @@ WIDTH = 1500  #: pixels across a figure of the report, enough for a sharp enlarg
 @cache
 def _environment() -> Environment:
     """Whatever a template is given is escaped, be it from a result file or our own; Markdown escapes its tables."""
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("tacl_lib.report"),
         autoescape=lambda name: not (name or "").endswith(".md"),
         undefined=StrictUndefined,
@@ -26,6 +27,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["code"] = code
+    return environment
+
+
+def code(text: str) -> Markup:
+    """A text in which what stands between backticks is code, as in Markdown; all else is escaped."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def render(template: str, **given) -> str:

@@ -11,34 +11,39 @@ from tacl_lib.paper.headlines import in_numbers, ten_claims
 from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.paper.published import is_task_aware
 from tacl_lib.paper.readings import PAPER
-from tacl_lib.report.figures import Picture, heat_map, overview_figure, scatter
+from tacl_lib.report.figures import Picture, heat_map, overview_figure, overview_halves, scatter
 from tacl_lib.report.rendering import picture
 from tacl_lib.runs.grid import experiment_jobs
+from tacl_lib.training.record import Record
 
 SHOWN = ("disjoint", "fashion_mnist", "class")  #: the column that that shows the finding
 _OVERVIEW = ("sgd", "bgd", "ta_ogd", "ta_agem", "agem")
 
 
 class Shown(NamedTuple):
-    """A figure in a page."""
+    """A figure in a page, of one or more images: beside each other, or below where there is little room."""
 
     name: str
     title: str
-    source: str
-    alt: str
+    images: tuple[tuple[str, str], ...]  #: source and alternative text
     own: str = ""  #: which of its runs are the user's own
 
 
 def summary_of(evidence: Evidence) -> dict:
     """What the first screen needs, with its figures."""
-    figures = {"overview": overview(evidence), "heat": heat_map(evidence.cells), "scatter": scatter(evidence.cells)}
+    figures = {"heat": (heat_map(evidence.cells),), "scatter": (scatter(evidence.cells),)}
+    runs = _overview_runs(evidence)
+    figures["overview"] = overview_halves(runs) if runs else ()
     titles = {
         "overview": "Fashion-MNIST in five tasks of two classes: the first task forgotten or not, and the memory",
         "heat": "Ours minus the paper's, all cells",
         "scatter": "Ours against the paper's",
     }
-    shown = {name: Shown(name, titles[name], picture(figure), figure.alt) for name, figure in figures.items() if figure}
-    return {"pictures": shown, **in_words(evidence)}
+    shown = {
+        name: Shown(name, titles[name], tuple((picture(part), part.alt) for part in parts if part))
+        for name, parts in figures.items()
+    }
+    return {"pictures": {name: each for name, each in shown.items() if each.images}, **in_words(evidence)}
 
 
 def in_words(evidence: Evidence) -> dict:
@@ -60,14 +65,19 @@ def in_words(evidence: Evidence) -> dict:
 
 def overview(evidence: Evidence) -> Picture | None:
     """The finding as a figure; None without a run of TA-A-GEM in its column."""
+    runs = _overview_runs(evidence)
+    return overview_figure(runs) if runs else None
+
+
+def _overview_runs(evidence: Evidence) -> dict[str, list[Record]]:
     experiment, dataset, split = SHOWN
     jobs = [job for job in experiment_jobs(PAPER, experiment, dataset, _OVERVIEW) if job.spec.split == split]
     runs = {job.spec.learner: evidence.store.records(*job) for job in jobs}
     shown = next((record for record in runs["ta_agem"] if record.events is not None), None)
     if shown is None:
-        return None
+        return {}
     runs["ta_agem"].sort(key=lambda record: record is not shown)  # the first one's memory is drawn
-    return overview_figure(runs)
+    return runs
 
 
 def finding(evidence: Evidence) -> str:

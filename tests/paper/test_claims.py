@@ -184,7 +184,7 @@ def test_variety_counts_tasks_by_their_shares():
     found = findings(pd.DataFrame(columns=COLUMNS), {("clustering", 1.0): [even], ("random", 1.0): [uneven]})
     # exp(entropy): 3 for equal shares; for 10, 1, 1 of 12 it is 12 / 10**(10/12)
     assert [part.numbers for part in about(found, "more_varied").parts] == [
-        f"seed 0: 3.00 tasks, {12 / 10 ** (10 / 12):.2f} with random assignment"
+        f"seed 0: 3.00 tasks in the memory, {12 / 10 ** (10 / 12):.2f} with random assignment"
     ]
 
 

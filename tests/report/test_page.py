@@ -18,6 +18,7 @@ from tacl_lib.paper.paper_runs import Evidence
 from tacl_lib.report import page
 from tacl_lib.report.live import in_kind
 from tacl_lib.report.page import Times, write_report
+from tacl_lib.report.rendering import code
 from tacl_lib.report.summary import least_forgetting, unrun
 from tacl_lib.runs import run
 from tacl_lib.runs.grid import Job, all_jobs
@@ -67,6 +68,12 @@ def test_nothing_that_a_file_says_becomes_a_tag(text):
     assert "onerror=alert" in text  # it is shown, as text
     for _, attributes in Tags(text).found:
         assert not [name for name in attributes if name.startswith("on")]
+
+
+def test_words_between_backticks_are_code_and_still_only_text(text):
+    assert code("as `nn.Linear` & <b>") == "as <code>nn.Linear</code> &amp; &lt;b&gt;"
+    assert code("`<i>`") == "<code>&lt;i&gt;</code>"
+    assert "`" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
 
 
 def test_the_policy_allows_this_stylesheet_and_pictures_within_and_no_more(text):
@@ -225,6 +232,17 @@ def test_runs_that_do_not_show_it_fail_the_rule(rule, split, method, value):
     runs = runs_like_paper()
     runs.loc[(runs["split"] == split) & (runs["method"] == method), "average_accuracy"] = value
     assert of_rule(in_kind(runs, {}, "digits"), rule).held == 0
+
+
+@pytest.mark.parametrize(("rule", "split"), [("alike", "permutation"), ("best on rotation", "rotation")])
+def test_methods_that_have_learned_nothing_yet_show_nothing(rule, split):
+    runs = runs_like_paper()
+    untaught = (runs["split"] == split) & (runs["dataset"] == "mnist")
+    # in the paper's order, but all of them below what the commonest class of SVHN gives
+    runs.loc[untaught, "average_accuracy"] *= 0.19 / runs.loc[untaught, "average_accuracy"].max()
+    parts = of_rule(in_kind(runs, {}, "digits"), rule).parts
+    assert [part.holds for part in parts] == [False] + [True] * (len(parts) - 1)
+    assert parts[0].numbers.endswith("; none is better than guessing")
 
 
 def test_random_assignment_must_lose_more_than_half_of_what_clustering_keeps():

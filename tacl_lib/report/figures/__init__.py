@@ -2,7 +2,7 @@
 
 from tacl_lib.report.figures.agreement import heat_map, scatter
 from tacl_lib.report.figures.diagrams import clustering_diagram, strategy_diagram
-from tacl_lib.report.figures.overview import overview_figure
+from tacl_lib.report.figures.overview import overview_figure, overview_halves
 from tacl_lib.report.figures.picture import Picture, alt_of, save
 from tacl_lib.report.figures.readings import readings_figure
 from tacl_lib.report.figures.results import result_figure
@@ -15,6 +15,7 @@ __all__ = [
     "clustering_diagram",
     "heat_map",
     "overview_figure",
+    "overview_halves",
     "readings_figure",
     "result_figure",
     "save",
