@@ -136,8 +136,8 @@ def finding(runs: pd.DataFrame, question: tuple[str, str, str]) -> str:
     )
     return (
         f"{question[0]}: average accuracy differs by {found['difference'].mean():+.3f} on average over {len(found)} "
-        f"cells (column and network; {by_network}). The {LEVEL:.0%} interval of the paired runs lies above 0 in {up} "
-        f"cells, below 0 in {down}, and contains 0 in {len(found) - up - down}."
+        f"cells (column and network; {by_network}). Cells by the {LEVEL:.0%} interval of the "
+        f"paired runs: {up} above 0, {down} below 0, {len(found) - up - down} contain 0."
     )
 
 

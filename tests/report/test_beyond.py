@@ -35,7 +35,7 @@ def test_differences_are_paired_and_their_intervals_are_student_s():
         assert found.loc[column, "difference"] == pytest.approx(np.mean(of))
         assert found.loc[column, "half"] == pytest.approx((high - low) / 2)
     sentence = beyond.finding(made_up(values), QUESTION)
-    assert "lies above 0 in 1 cells, below 0 in 1, and contains 0 in 1" in sentence
+    assert "1 above 0, 1 below 0, 1 contain 0" in sentence
 
 
 def test_what_was_not_run_is_said():
