@@ -26,9 +26,9 @@ from bench.rows import BATCH, RUNS, SIZES, image_batches, images_or_like
 from tacl_lib.core.learners import settings_of
 from tacl_lib.errors import TaclError
 from tacl_lib.files import write_whole
+from tacl_lib.names import METHODS
 from tacl_lib.places import PROJECT as ROOT
 from tacl_lib.report.engine_speed import FILE, caption, table
-from tacl_lib.runs.profiles import METHODS
 from tacl_lib.training.record import commit as of_project
 
 SIDE = Path(__file__).with_name("version_side.py")
@@ -37,7 +37,7 @@ SIDE = Path(__file__).with_name("version_side.py")
 IMAGES = "mnist", "cifar10"  #: grey and coloured, for both widths of the first layer
 
 
-def compared(commit: str, effort: measure.Effort, methods: tuple[str, ...] = METHODS) -> dict:
+def compared(commit: str, effort: measure.Effort, methods: tuple[str, ...] = tuple(METHODS)) -> dict:
     """Run-steps per second of the methods at ``commit`` and now, and their ratio, at both widths."""
     circumstances = measure.circumstances()
     with tempfile.TemporaryDirectory() as folder:
