@@ -121,7 +121,7 @@ def read_record(path: Path) -> Record:
         return record
     except FileNotFoundError as error:
         if Path(path).exists():
-            raise DamagedFile(path, f"there is no result file {_events_path(path)} with its events") from error
+            raise DamagedFile(path, f"the file {_events_path(path)} with its events is missing") from error
         raise TaclError(f"there is no result file {path}; rerun it.") from error
     except READING_ERRORS as error:
         raise _what_is_wrong(path, error) from error

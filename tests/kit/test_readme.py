@@ -52,7 +52,7 @@ def test_every_printed_command_makes_the_runs_that_it_stands_beside(monkeypatch)
 
     monkeypatch.setattr(command_line, "run", ask)
     text = "".join(path.read_text(encoding="utf-8") for path in (NUMBERS, READINGS))
-    rows = re.findall(r"^\|.*\| (\d) \|[^|]*\| `(--dataset .*)` \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\|.*\| (\d) (?:\| `[0-9a-f]{16}` )?\|[^|]*\| `(--dataset .*)` \|$", text, re.MULTILINE)
     evidence = Evidence(Store(REFERENCE))
     of_no_study = len(others(evidence.store).splitlines()) - 2
     of_study = [records for study in (AS_RUN, FORMER_TA_AGEM) for records in evidence.study(study).values()]
