@@ -28,6 +28,7 @@ TEXTS = (
     "notebooks/*.md",
     "notebooks/teaching/*.md",
     "results/reference/*.md",
+    "results/reference/beyond/README.md",
 )
 LESSONS = "notebooks/*.ipynb"
 COURSEWORK = "coursework/release/*/*.ipynb"  #: what students get: no solutions, no marking schemes

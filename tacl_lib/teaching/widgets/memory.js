@@ -9,7 +9,7 @@ const STYLE = `
 .tacl-memory .title { font-weight: 600; font-size: 15px; } .tacl-memory .title:empty { display: none; }
 .tacl-memory .bar { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center; margin: 4px 0; }
 .tacl-memory .bar label { display: flex; gap: 6px; align-items: center; }
-.tacl-memory .grow { flex: 1 1 200px; } .tacl-memory .grow input { flex: 1; min-width: 90px; }
+.tacl-memory .grow { flex: 1 1 200px; } .tacl-memory .grow input { flex: 1; min-width: 90px; margin: 2px 6px; }
 .tacl-memory :is(button, select) { font: inherit; color: inherit; padding: 2px 10px; border-radius: 4px; cursor: pointer;
   border: 1px solid currentColor; background: var(--jp-layout-color1, var(--color-background-primary, Canvas)); }
 .tacl-memory :is(button, select, input):focus-visible { outline: 3px solid #1c6fb5; outline-offset: 2px; }
