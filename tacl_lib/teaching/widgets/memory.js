@@ -192,6 +192,16 @@ function fitted(canvas, height) {
   return { pen, wide, high };
 }
 
+/** A canvas like another one, on white, for what stays the same. */
+function layer(like, draw) {
+  const [made, pen] = blank(like.width, like.height);
+  pen.fillStyle = PAPER;
+  pen.fillRect(0, 0, made.width, made.height);
+  pen.setTransform(like.getContext("2d").getTransform());
+  draw(pen);
+  return made;
+}
+
 function blank(wide, high) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [Math.max(1, Math.round(wide)), Math.max(1, Math.round(high))];
@@ -222,22 +232,24 @@ class Thumbnails {
     }
     const room = fitted(this.canvas, (width) => Math.min(width, LARGEST * this.w) * (this.h / this.w));
     if (!room) return false;
-    this.scale = Math.min(room.wide / this.w, room.high / this.h);
-    // Places are drawn anew one by one, at whole pixels, so that nothing stays of what was there; then all is shown.
-    const fine = Math.ceil((this.scale * this.canvas.width) / room.wide);
-    [this.sheet, this.pen] = blank(this.w * fine, this.h * fine);
-    this.pen.scale(fine, fine);
-    this.pen.imageSmoothingEnabled = false;
-    this.screen = room.pen;
-    this.pen.fillStyle = PAPER;
-    this.pen.fillRect(0, 0, this.w, this.h);
-    this.pen.fillStyle = INK;
-    this.pen.font = "11px sans-serif";
-    this.pen.textAlign = "center";
-    this.pen.textBaseline = "top";
-    const wide_pool = (log.of_pool / this.rows) * (log.size * this.cell[0] + GAP);
-    const name = this.pen.measureText("pool of class 00").width < wide_pool ? "pool of class " : "";
-    for (let pool = 0; this.head && pool < log.pools; pool++) this.pen.fillText(`${name}${pool}`, (pool + 0.5) * wide_pool, 1);
+    // From here on in the screen's own pixels: places are drawn anew one by one, and nothing stays of what was there.
+    this.ratio = this.canvas.width / room.wide;
+    const unit = Math.min(room.wide / this.w, room.high / this.h) * this.ratio, px = (size) => Math.max(1, Math.floor(size * unit));
+    [this.band, this.frame, this.gap, this.letters] = [BAND, FRAME, GAP, 12].map(px);
+    this.cell = this.cell.map(px);
+    this.head = this.head && px(HEAD);
+    const { pen } = (this.pen = room.pen, this);
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.imageSmoothingEnabled = false;
+    pen.fillStyle = PAPER;
+    pen.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    pen.fillStyle = INK;
+    pen.font = `${px(11)}px sans-serif`;
+    pen.textAlign = "center";
+    pen.textBaseline = "top";
+    const across = (log.of_pool / this.rows) * (log.size * this.cell[0] + this.gap);
+    const name = pen.measureText("pool of class 00").width < across ? "pool of class " : "";
+    for (let pool = 0; this.head && pool < log.pools; pool++) pen.fillText(`${name}${pool}`, (pool + 0.5) * across, 1);
     this.marked = [];
     for (let place = 0; place < log.places; place++) this.place(place);
     return true;
@@ -245,8 +257,8 @@ class Thumbnails {
 
   corner(place) {
     const cluster = Math.floor(place / this.log.size), column = Math.floor(cluster / this.rows);
-    return [column * (this.log.size * this.cell[0] + GAP) + GAP / 2 + (place % this.log.size) * this.cell[0],
-      this.head + (cluster % this.rows) * (this.cell[1] + FRAME) + 1];
+    return [column * (this.log.size * this.cell[0] + this.gap) + (this.gap >> 1) + (place % this.log.size) * this.cell[0],
+      this.head + (cluster % this.rows) * (this.cell[1] + this.frame) + 1];
   }
 
   place(place) {
@@ -262,12 +274,13 @@ class Thumbnails {
       this.data.data[4 * i + 3] = 255;
     }
     this.ink.putImageData(this.data, 0, 0);
-    pen.drawImage(this.small, x + BAND, y + FRAME, wide - BAND - FRAME - 1, high - 2 * FRAME - 1);
+    const { band, frame } = this;
+    pen.drawImage(this.small, x + band, y + frame, wide - band - frame - 1, high - 2 * frame - 1);
     pen.fillStyle = look.ink;
-    pen.font = "bold 12px sans-serif";
+    pen.font = `bold ${this.letters}px sans-serif`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.fillText(look.number, x + BAND / 2, y + high / 2);
+    pen.fillText(look.number, x + band / 2, y + high / 2);
   }
 
   draw(came, followed) {
@@ -278,18 +291,17 @@ class Thumbnails {
     const frame = (from, places, colour) => {
       const [x, y] = this.corner(from);
       pen.strokeStyle = colour;
-      pen.lineWidth = 2.5;
+      pen.lineWidth = 2;
       pen.strokeRect(x + 1, y + 1, places * this.cell[0] - 3, this.cell[1] - 3);
       for (let p = from - 1; p <= from + places; p++) if (p >= 0 && p < log.places) this.marked.push(p);
     };
     if (followed !== null) frame(followed * log.size, log.size, "#000000");
     if (came) frame(log.place[came.event], 1, NOW);
-    this.screen.drawImage(this.sheet, 0, 0, this.w * this.scale, this.h * this.scale);
   }
 
   clusterAt(x, y) {
-    const [left, top] = [x / this.scale, y / this.scale - this.head];
-    const column = Math.floor(left / (this.log.size * this.cell[0] + GAP)), row = Math.floor(top / (this.cell[1] + FRAME));
+    const [left, top] = [x * this.ratio, y * this.ratio - this.head];
+    const column = Math.floor(left / (this.log.size * this.cell[0] + this.gap)), row = Math.floor(top / (this.cell[1] + this.frame));
     const cluster = column * this.rows + row;
     return row >= 0 && row < this.rows && cluster < this.log.clusters ? cluster : null;
   }
@@ -297,7 +309,7 @@ class Thumbnails {
   textAt(x, y) {
     const cluster = this.clusterAt(x, y), { log } = this;
     if (cluster === null) return "";
-    const slot = Math.floor((x / this.scale - this.corner(cluster * log.size)[0]) / this.cell[0]);
+    const slot = Math.floor((x * this.ratio - this.corner(cluster * log.size)[0]) / this.cell[0]);
     return `${log.where(cluster)}\n${slot >= 0 && slot < log.size ? log.member(log.held[cluster * log.size + slot]) : ""}`;
   }
 }
@@ -312,24 +324,18 @@ class OverTime {
     const room = fitted(this.canvas, () => 170);
     if (!room) return false;
     Object.assign(this, room, { w: room.wide - LEFT - 8, h: room.high - LOW - this.top });
-    const moments = Math.max(1, Math.min(600, Math.floor(this.w), this.log.steps));
-    [this.ground, this.brush] = blank(moments, this.h);
-    this.paint(this.brush, this.log, (this.over = this.log.overTime(moments)), moments, this.h);
-    this.moments = moments;
+    this.moments = Math.max(1, Math.min(600, Math.floor(this.w), this.log.steps));
+    this.over = this.log.overTime(this.moments);
+    this.still = layer(this.canvas, (pen) => this.ground(pen));
     return true;
   }
 
-  x(step) { return LEFT + (step / this.log.steps) * this.w; }
-
-  draw(step) {
-    const { pen, log, w, h, top } = this;
-    this.reached = Math.max(this.reached, step + 1);
-    pen.fillStyle = PAPER;
-    pen.fillRect(0, 0, this.wide, this.high);
+  /** What stays the same from step to step. */
+  ground(pen) {
+    const { log, w, h, top } = this, [picture, brush] = blank(this.moments, h);
+    this.paint(brush, log, this.over, this.moments, h);
     pen.imageSmoothingEnabled = false;
-    pen.drawImage(this.ground, LEFT, top, w, h);
-    pen.fillStyle = LATER;
-    pen.fillRect(this.x(this.reached), top, LEFT + w - this.x(this.reached), h);
+    pen.drawImage(picture, LEFT, top, w, h);
     pen.strokeStyle = "#767676";
     pen.lineWidth = 1;
     pen.strokeRect(LEFT, top, w, h);
@@ -343,6 +349,19 @@ class OverTime {
     pen.textAlign = "right";
     pen.textBaseline = "middle";
     for (const [text, at] of this.labels) pen.fillText(text, LEFT - 4, top + 5 + at * (h - 10));
+  }
+
+  x(step) { return LEFT + (step / this.log.steps) * this.w; }
+
+  draw(step) {
+    const { pen, w, h, top } = this;
+    this.reached = Math.max(this.reached, step + 1);
+    pen.drawImage(this.still, 0, 0, this.wide, this.high);
+    const later = this.x(this.reached);
+    pen.fillStyle = PAPER;
+    pen.fillRect(later, 0, this.wide - later, top - 1);
+    pen.fillStyle = LATER;
+    pen.fillRect(later, top, LEFT + w - later, h);
     pen.fillStyle = NOW;
     pen.fillRect(this.x(step + 0.5) - 1, top, 2, h);
   }
@@ -362,27 +381,26 @@ class Oldest extends OverTime {
     this.firsts = log.firsts();
   }
 
-  draw(step, followed) {
-    super.draw(step);
-    const { pen, log, h, w, top } = this;
+  ground(pen) {
+    super.ground(pen);
+    const { log, h, w, top } = this;
     pen.textAlign = "left";
     pen.textBaseline = "bottom";
     let free = 0;
     for (const [task, first] of this.firsts) {
       const at = this.x(first);
-      if (first >= this.reached) continue;
       if (at >= free) {
         const text = w / log.tasks.length > 42 ? `task ${task}` : String(task);
-        pen.fillStyle = INK;
         pen.fillText(text, at, top - 1);
         free = at + pen.measureText(text).width + 4;
       }
-      pen.setLineDash([2, 3]);
-      pen.strokeStyle = INK;
-      pen.lineWidth = 1;
-      pen.beginPath(); pen.moveTo(at, top); pen.lineTo(at, top + h); pen.stroke();
-      pen.setLineDash([]);
+      for (let y = top; y < top + h; y += 5) pen.fillRect(at - 0.5, y, 1, 2);
     }
+  }
+
+  draw(step, followed) {
+    super.draw(step);
+    const { pen, log, h, w, top } = this;
     if (followed === null) return;
     const high = h / log.clusters, from = top + followed * high;
     pen.lineWidth = 2; pen.strokeStyle = "#ffffff"; pen.strokeRect(LEFT - 1, from - 2, w + 2, high + 4);
@@ -405,16 +423,13 @@ class Oldest extends OverTime {
 class Share extends OverTime {
   constructor(canvas, log) { super(canvas, log, paintShares, [["100 %", 0], ["0", 1]], 4); }
 
-  draw(step) {
-    super.draw(step);
-    const { pen, log } = this;
+  ground(pen) {
+    super.ground(pen);
     pen.font = "bold 12px sans-serif";
     pen.textAlign = "center";
-    for (const [task, moment, height] of shareLabels(log, this.over, this.moments)) {
-      const at = (moment + 0.5) / this.moments;
-      if (at * log.steps >= this.reached) continue;
-      pen.fillStyle = log.tasks[task].ink;
-      pen.fillText(String(task), LEFT + at * this.w, this.top + this.h * (1 - height));
+    for (const [task, moment, height] of shareLabels(this.log, this.over, this.moments)) {
+      pen.fillStyle = this.log.tasks[task].ink;
+      pen.fillText(String(task), LEFT + ((moment + 0.5) / this.moments) * this.w, this.top + this.h * (1 - height));
     }
   }
 
@@ -490,15 +505,18 @@ class Plane {
     const room = fitted(this.canvas, () => 170);
     if (!room) return false;
     Object.assign(this, room);
-    const [ground, brush] = blank(room.wide, room.high);
-    this.ground = ground;
-    brush.globalAlpha = 0.3;
-    for (const [image, task] of this.cloud) {
-      brush.fillStyle = this.log.tasks[task].colour;
-      brush.beginPath();
-      brush.arc(...this.at([this.log.spots[2 * image], this.log.spots[2 * image + 1]]), 1.5, 0, 7);
-      brush.fill();
-    }
+    this.still = layer(this.canvas, (pen) => {
+      pen.strokeStyle = "#767676";
+      pen.lineWidth = 1;
+      pen.strokeRect(0.5, 0.5, this.wide - 1, this.high - 1);
+      pen.globalAlpha = 0.3;
+      for (const [image, task] of this.cloud) {
+        pen.fillStyle = this.log.tasks[task].colour;
+        pen.beginPath();
+        pen.arc(...this.at([this.log.spots[2 * image], this.log.spots[2 * image + 1]]), 1.5, 0, 7);
+        pen.fill();
+      }
+    });
     return true;
   }
 
@@ -511,12 +529,7 @@ class Plane {
 
   draw(came, followed) {
     const { pen, log } = this;
-    pen.fillStyle = PAPER;
-    pen.fillRect(0, 0, this.wide, this.high);
-    pen.drawImage(this.ground, 0, 0, this.wide, this.high);
-    pen.strokeStyle = "#767676";
-    pen.lineWidth = 1;
-    pen.strokeRect(0.5, 0.5, this.wide - 1, this.high - 1);
+    pen.drawImage(this.still, 0, 0, this.wide, this.high);
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     pen.font = "10px sans-serif";
