@@ -94,9 +94,10 @@ def _ndtri(p: np.ndarray) -> np.ndarray:
 
 def _takes(*tensors: torch.Tensor) -> bool:
     """Whether the loops below take these. Autograd would see nothing of them."""
-    plain = all(t.device.type == "cpu" and t.dtype == torch.float32 for t in tensors)
-    seen = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    return plain and not seen and library() is not None
+    for t in tensors:
+        if not t.is_cpu or t.dtype is not torch.float32 or (t.requires_grad and torch.is_grad_enabled()):
+            return False
+    return library() is not None
 
 
 def add_product(out: torch.Tensor, left: torch.Tensor, right: torch.Tensor, factor: float = 1.0) -> torch.Tensor:

@@ -148,11 +148,12 @@ INLINE void put(float *to, V all, long count) {
 #endif
 }
 
-/* out[n] = (keep ? out[n] : 0) + factor * sum over rows of x[row][n] w[row], for so many n, at most ten. Of w one vector
-   or two of each row are read, and so many columns of out are written. */
+/* out[n] = (keep ? out[n] : 0) + factor * sum over rows of x[row][n] w[row], for the first `count` of n = 0 .. few - 1.
+   Of w one vector or two of each row are read, and so many columns of out are written. ahead: what is fetched early. */
 INLINE void product(const float *x, const float *w, long w_apart, float *out, long apart, long rows, long columns,
-                    const int across, const int count, const int keep, const float factor, const long ahead) {
-    for (int first = 0; first < TEN; first += AT_ONCE) {
+                    const int across, const int few, const int count, const int keep, const float factor,
+                    const long ahead) {
+    for (int first = 0; first < few; first += AT_ONCE) {
         V sum[AT_ONCE][2] = {{{0}}};
         EACH(row, rows) {
             V w_row[2];
@@ -162,12 +163,12 @@ INLINE void product(const float *x, const float *w, long w_apart, float *out, lo
                 __builtin_prefetch(w + row * w_apart + v * LANES + ahead, 0, 2);
             }
 #pragma GCC unroll 10
-            for (int n = 0; n < AT_ONCE; n++)
+            for (int n = 0; n < AT_ONCE && n < few; n++)
 #pragma GCC unroll 2
                 for (int v = 0; v < across; v++) sum[n][v] += x[row * LANES + first + n] * w_row[v];
         }
 #pragma GCC unroll 10
-        for (int n = 0; n < AT_ONCE; n++)
+        for (int n = 0; n < AT_ONCE && n < few; n++)
 #pragma GCC unroll 2
             for (int v = 0; v < across; v++) {
                 float *to = out + (first + n) * apart + v * LANES;
@@ -408,7 +409,7 @@ INLINE void forward_strip(const Layer *l, const Step *s, long layer, long strip,
             EACH(g, s->groups)
             product(given(l, s, k, g, start), (float *)t.w, across * LANES,
                     (float *)(l->out + (k * s->groups + g) * TEN * l->vectors + strip), l->vectors * LANES, rows,
-                    across * LANES, across, TEN, 1, 1, 0);
+                    across * LANES, across, TEN, TEN, 1, 1, 0);
         }
     }
 }
@@ -441,9 +442,9 @@ INLINE void backward_strip(const Layer *l, const Layer *before, const V *turned,
                 float *out = (float *)(before->delta + (k * s->groups + g) * TEN * before->vectors + start / LANES + v);
                 if ((v + 1) * LANES < rows)
                     product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, 2 * LANES, 2,
-                            TEN, 1, 1, 0);
+                            TEN, TEN, 1, 1, 0);
                 else
-                    product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, LANES, 1, TEN,
+                    product(delta, (float *)(w + v), ROWS, out, before->vectors * LANES, across * LANES, LANES, 1, TEN, TEN,
                             1, 1, 0);
             }
         }
@@ -617,16 +618,30 @@ INLINE void turned(Matrix from, long rows, long columns, V *to, long apart) {
             transposed(from.at + c, from.row, rows, least(LANES, columns - c), to + c * apart, apart);
 }
 
-/* The product of a ten of rows and a block of b: strips of it, side by side. */
+/* The product of some rows and a block of b: strips of it, side by side. */
 INLINE void times_block(const V *x, const float *const *strips, const long *apart, float *out, long m, long rows,
-                        long columns, int count, int keep, float factor, long ahead) {
-    for (long at = 0; at < columns; at += WIDE)
-        if (columns - at > LANES)
-            product((float *)x, strips[at / WIDE], apart[at / WIDE], out + at, m, rows, least(WIDE, columns - at), 2,
-                    count, keep, factor, ahead);
+                        long columns, const int few, int count, int keep, float factor, long ahead) {
+    for (long at = 0; at < columns; at += WIDE) {
+        long here = least(WIDE, columns - at), strip = at / WIDE;
+        if (here > LANES)
+            product((float *)x, strips[strip], apart[strip], out + at, m, rows, here, 2, few, count, keep, factor, ahead);
         else
-            product((float *)x, strips[at / WIDE], apart[at / WIDE], out + at, m, rows, columns - at, 1, count, keep,
-                    factor, ahead);
+            product((float *)x, strips[strip], apart[strip], out + at, m, rows, here, 1, few, count, keep, factor, ahead);
+    }
+}
+
+INLINE float dot(const float *a, const float *b, long count) {
+    V sum[4] = {{0}};
+    float lanes[LANES], total = 0;
+    for (long t = 0; t < count; t += 4 * LANES)
+#pragma GCC unroll 4
+        for (int v = 0; v < 4; v++)
+            if (t + v * LANES < count)
+                sum[v] += some(a + t + v * LANES, count - t - v * LANES) * some(b + t + v * LANES, count - t - v * LANES);
+    sum[0] += sum[1] + (sum[2] + sum[3]);
+    memcpy(lanes, sum, sizeof lanes);
+    EACH(i, LANES) total += lanes[i];
+    return total;
 }
 
 /* out [runs][n][m] = (keep ? out : 0) + factor * a b; a (n, inner), b (inner, m). */
@@ -634,6 +649,13 @@ void multiply(float *out, long runs, long n, long inner, long m, Matrix a, Matri
     V x[ROWS], w[STRIPS][ROWS][2];
     /* A few rows times many long ones wait for memory, which reads on by itself where few lie side by side. */
     long wide = b.column == 1 || n > 2 * TEN ? STRIPS * WIDE : WIDE;
+    if (n == 1 && a.column == 1 && b.row == 1) { /* inner products */
+        EACH(run, runs) EACH(j, m) {
+            float *to = out + run * m + j;
+            *to = (keep ? *to : 0) + factor * dot(a.at + run * a.run, b.at + run * b.run + j * b.column, inner);
+        }
+        return;
+    }
     EACH(run, runs) for (long left = 0; left < m; left += wide) for (long start = 0; start < inner; start += ROWS) {
         long rows = least(ROWS, inner - start), columns = least(wide, m - left), apart[STRIPS];
         const float *strips[STRIPS];
@@ -649,8 +671,12 @@ void multiply(float *out, long runs, long n, long inner, long m, Matrix a, Matri
         for (long first = 0; first < n; first += TEN) {
             int count = least(TEN, n - first);
             turned(part(a, run, first, start), count, rows, x, 1);
-            times_block(x, strips, apart, out + (run * n + first) * m + left, m, rows, columns, count, keep || start,
-                        factor, b.column == 1 && start + ROWS < inner ? ROWS * b.row : 0);
+            float *to = out + (run * n + first) * m + left;
+            long ahead = b.column == 1 && start + ROWS < inner ? ROWS * b.row : 0;
+            if (n == 1)
+                times_block(x, strips, apart, to, m, rows, columns, 1, count, keep || start, factor, ahead);
+            else
+                times_block(x, strips, apart, to, m, rows, columns, TEN, count, keep || start, factor, ahead);
         }
     }
 }

@@ -31,7 +31,7 @@ def caption(found: dict) -> str:
         f"Run-steps per second with one thread, {found['runs']} stacked runs, layers of {hidden} behind the inputs, "
         f"batches of {found['batch']} ({images}): an earlier version of the engine (commit {found['before']}) and "
         f"commit {found['now']}, in turns on one machine ({where['cpu']}, torch {where['versions']['torch']}, "
-        f"{where['date']}; load of the machine before: {where['load_before']}). A ratio is the median of those within a round, and not "
-        "the quotient of the two medians beside it. "
+        f"{where['date']}; load of the machine before: {where['load_before']}). A ratio is the median of those within "
+        "a round, and not the quotient of the two medians beside it. "
         f"`python -m bench.versions {found['before']}` measures them again."
     )
