@@ -59,7 +59,7 @@ class Started:
 
     def __init__(self, room: Path, environment: dict, *more: str):
         self.log = (room / f"log {time.monotonic_ns()}").open("w+")
-        command = [sys.executable, "-m", "tacl_lib.report.reproduce", *CHOICE, *more]
+        command = [sys.executable, "-m", "tacl_lib", "reproduce", *CHOICE, *more]
         command += ["--results", str(room / "results"), "--build", str(room / "build")]
         command += ["--figures", str(room / "figures")]
         how = {"env": environment, "start_new_session": True, "cwd": Path(reproduce.__file__).parent.parent}
@@ -382,7 +382,7 @@ def test_only_what_is_to_be_written_must_be_writable(monkeypatch, tmp_path):
 
 
 def test_bad_input_ends_with_code_1(environment):
-    command = [sys.executable, "-m", "tacl_lib.report.reproduce", "--profile", "huge"]
+    command = [sys.executable, "-m", "tacl_lib", "reproduce", "--profile", "huge"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1
     assert done.stdout == ""
