@@ -69,7 +69,7 @@ PROFILES = {
     ),
     "quick": Profile(
         name="quick",
-        seeds=(0, 1, 2),
+        seeds=(0, 1),
         datasets=(*PAPER_DATASETS, "digits"),
         study_dataset="fashion_mnist",
         # Chosen on digits, which the paper does not have, so that short runs show what the paper found; the number of
