@@ -146,6 +146,3 @@ class Registry(MutableMapping):
 
     def __delitem__(self, name: str) -> None:
         del self.known[name]
-
-
-Register = Registry

@@ -20,12 +20,12 @@ from tacl_lib.core.network import Network
 from tacl_lib.engine.mlp import Mlp
 from tacl_lib.engine.module_network import ModuleNetwork
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
-from tacl_lib.plugins import Register
+from tacl_lib.plugins import Registry
 
 Build = Callable[..., nn.Module]
 MLP = "mlp"  #: the paper's; its settings are `hidden` and `initialisation`
 _OF_MLP = {"hidden": (200, 200), "initialisation": "torch"}
-_BUILDS: dict[str, Build] = Register()
+_BUILDS: dict[str, Build] = Registry()
 
 
 def register_network(name: str) -> Callable[[Build], Build]:

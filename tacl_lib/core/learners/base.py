@@ -9,7 +9,7 @@ from tacl_lib.core.checking import is_finite
 from tacl_lib.core.memory import Geometry, Placement
 from tacl_lib.core.network import Network
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
-from tacl_lib.plugins import Register
+from tacl_lib.plugins import Registry
 
 
 class Stored(NamedTuple):
@@ -88,7 +88,7 @@ class TaskAwareLearner(Learner):
         raise TaclError(f"the learner {type(self).__name__} has no method end_task(x, y); write one.")
 
 
-LEARNERS: dict[str, type[Learner]] = Register()
+LEARNERS: dict[str, type[Learner]] = Registry()
 
 
 def register_learner(learner: type[Learner]) -> type[Learner]:

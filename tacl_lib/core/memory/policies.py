@@ -12,7 +12,7 @@ import torch
 
 from tacl_lib.core.checking import check_whole
 from tacl_lib.errors import TaclError, refuse_second, unknown_name
-from tacl_lib.plugins import Register
+from tacl_lib.plugins import Registry
 
 
 class Geometry(NamedTuple):
@@ -104,7 +104,7 @@ def reservoir(arrival: Arrival) -> Placement:
     return arrival.into_pool(place.clamp(max=room - 1), place < room)
 
 
-POLICIES: dict[str, Policy] = Register(
+POLICIES: dict[str, Policy] = Registry(
     clustering=nearest_cluster, random=random_cluster, fifo=fifo, reservoir=reservoir
 )
 
