@@ -387,12 +387,14 @@ class Oldest extends OverTime {
     pen.textAlign = "left";
     pen.textBaseline = "bottom";
     let free = 0;
+    this.names = [];
     for (const [task, first] of this.firsts) {
       const at = this.x(first);
       if (at >= free) {
         const text = w / log.tasks.length > 42 ? `task ${task}` : String(task);
         pen.fillText(text, at, top - 1);
         free = at + pen.measureText(text).width + 4;
+        this.names.push([first, text, at, free]);
       }
       for (let y = top; y < top + h; y += 5) pen.fillRect(at - 0.5, y, 1, 2);
     }
@@ -401,6 +403,11 @@ class Oldest extends OverTime {
   draw(step, followed) {
     super.draw(step);
     const { pen, log, h, w, top } = this;
+    const half = this.names.find(([first, , , end]) => first < this.reached && end > this.x(this.reached));
+    if (half) {  // a name that the cover has cut
+      [pen.fillStyle, pen.font, pen.textAlign, pen.textBaseline] = [INK, "11px sans-serif", "left", "bottom"];
+      pen.fillText(half[1], half[2], top - 1);
+    }
     if (followed === null) return;
     const high = h / log.clusters, from = top + followed * high;
     pen.lineWidth = 2; pen.strokeStyle = "#ffffff"; pen.strokeRect(LEFT - 1, from - 2, w + 2, high + 4);
