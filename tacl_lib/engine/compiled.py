@@ -25,7 +25,7 @@ NATIVE = ("-march=native", "-mcpu=native")
 # Nothing that may hide NaN or infinity; errno of a square root and the like is of no interest.
 FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared")
 MISSING = (
-    "TACL found no C compiler that works, so BGD takes several times as long, and the other methods a little longer. "
+    "TACL found no C compiler that works, so BGD takes several times as long, and the others up to half as long again. "
     "Debian and Ubuntu: apt install gcc; macOS: xcode-select --install; conda: conda install c-compiler; or name one "
     "in CC."
 )
