@@ -73,6 +73,7 @@ def in_browser() -> tuple[list[float], list[float]]:
     if browser is None:
         raise TaclError("measuring in a browser needs Chromium; name one in TACL_CHROMIUM.")
     cell = [
+        f"import sys\nsys.path.insert(0, {str(Path(__file__).resolve().parents[1])!r})\n"  # the kernel has another folder
         "from bench.player import full_run\n"
         "from tacl_lib.teaching.widgets import memory_player\n"
         "player = memory_player(*full_run())\nplayer.step = 60_000\nplayer"
