@@ -18,6 +18,7 @@ from tacl_lib.errors import TaclError
 from tacl_lib.teaching.widgets import memory_player
 from tacl_lib.training.events import EventLog, log_of
 
+TOOLS = Path(__file__).resolve().parents[1]  #: the kernel runs in another folder
 STEPS, GEOMETRY = 120_000, Geometry(10, 10, 3)  #: of a run with the paper's settings, one sample a batch
 MOVES, RATES = 15, 5  #: how many slider moves, and how often the rate of pictures, is measured in the browser
 
@@ -73,7 +74,7 @@ def in_browser() -> tuple[list[float], list[float]]:
     if browser is None:
         raise TaclError("measuring in a browser needs Chromium; name one in TACL_CHROMIUM.")
     cell = [
-        f"import sys\nsys.path.insert(0, {str(Path(__file__).resolve().parents[1])!r})\n"  # the kernel has another folder
+        f"import sys\nsys.path.insert(0, {str(TOOLS)!r})\n"
         "from bench.player import full_run\n"
         "from tacl_lib.teaching.widgets import memory_player\n"
         "player = memory_player(*full_run())\nplayer.step = 60_000\nplayer"
