@@ -20,6 +20,7 @@ from torch import nn  # noqa: E402
 from torch.utils.data import TensorDataset  # noqa: E402
 
 from tacl_lib import ClusterMemory, ModuleNetwork, Stream, load, make_learner, make_tasks  # noqa: E402
+from tacl_lib.core.memory import Samples  # noqa: E402
 from tacl_lib.training import avalanche as plugins  # noqa: E402
 
 torch.set_num_threads(1)
@@ -89,7 +90,7 @@ def equal_over_100_steps(name, plugin, **settings):
             learner.end_task(x[rows][None], y[rows][None])
     theirs, ours = weights(model), kit.vector(0)
     found = {"apart": (theirs - ours).abs().max().item(), "moved": (ours - begun).abs().max().item()}
-    if hasattr(learner, "memory") and hasattr(learner.memory.store, "samples"):
+    if hasattr(learner, "memory") and isinstance(learner.memory.members, Samples):
         mine, other = learner.memory.members, own.learner.memory.members
         found["memory"] = torch.equal(mine.x, other.x) and torch.equal(mine.y, other.y)
         found["held"] = int(learner.memory.filled.sum())

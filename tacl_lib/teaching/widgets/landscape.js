@@ -132,8 +132,12 @@ function render({ model, el }) {
       send([((x - PAD) / SIZE) * 2 * edge - edge, edge - ((y - 8) / SIZE) * 2 * edge]);
     });
   };
-  // Else a notebook whose shortcuts are looked for first (Notebook 7) takes the keys.
+  // Else a notebook whose shortcuts are looked for first (Notebook 7) takes the keys. Those with Ctrl or Cmd are its own.
   for (const part of [start, ...root.querySelectorAll("button, input, select")]) part.dataset.lmSuppressShortcuts = "true";
+  root.onkeydown = root.onkeyup = ({ target, ctrlKey, metaKey }) => {
+    if (ctrlKey || metaKey) delete target.dataset.lmSuppressShortcuts;
+    else target.dataset.lmSuppressShortcuts = "true";
+  };
   start.onkeydown = (event) => {
     const way = { ArrowLeft: [-0.2, 0], ArrowRight: [0.2, 0], ArrowUp: [0, 0.2], ArrowDown: [0, -0.2] }[event.key];
     if (!way) return;

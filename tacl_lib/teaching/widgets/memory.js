@@ -681,7 +681,7 @@ function mount(model, root) {
   said("polite");
   for (const control of root.querySelectorAll("button, input, select")) {
     control.disabled = !logs.length;
-    control.dataset.lmSuppressShortcuts = "true";  // keys are the player's; Notebook 7 looks for its shortcuts first
+    control.dataset.lmSuppressShortcuts = "true";  // see keys
   }
   for (const look of logs[0]?.tasks ?? []) {
     const entry = find("key").appendChild(element("span", "")), tag = entry.appendChild(element("b", "", look.number));
@@ -786,11 +786,20 @@ function mount(model, root) {
   };
 }
 
+// Ctrl and Cmd are the notebook's (Ctrl+S saves), all other keys the control's. Notebook 7 looks for its shortcuts before
+// a control sees a key, so the control must say beforehand that keys are its own.
+function keys(event) {
+  const own = !(event.ctrlKey || event.metaKey);
+  if (own) event.target.dataset.lmSuppressShortcuts = "true";
+  else delete event.target.dataset.lmSuppressShortcuts;
+  if (own) event.stopPropagation();
+}
+
 function render({ model, el }) {
   const root = el.appendChild(element("div", "tacl-memory"));
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "Memory player");
-  root.onkeydown = (event) => event.stopPropagation();
+  root.onkeydown = root.onkeyup = keys;
   let end = mount(model, root);
   const again = () => { end(); end = mount(model, root); };
   model.on("change:_sides", again);

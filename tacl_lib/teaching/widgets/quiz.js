@@ -10,6 +10,15 @@ const STYLE = `
 .tacl-quiz .score { font-weight: 600; }
 `;
 
+// Ctrl and Cmd are the notebook's (Ctrl+S saves), all other keys the control's. Notebook 7 looks for its shortcuts before
+// a control sees a key, so the control must say beforehand that keys are its own.
+function keys(event) {
+  const own = !(event.ctrlKey || event.metaKey);
+  if (own) event.target.dataset.lmSuppressShortcuts = "true";
+  else delete event.target.dataset.lmSuppressShortcuts;
+  if (own) event.stopPropagation();
+}
+
 function render({ model, el }) {
   const questions = model.get("_questions");
   const root = document.createElement("div");
@@ -51,8 +60,8 @@ function render({ model, el }) {
         }
         tell();
       };
-      input.onkeydown = (event) => event.stopPropagation(); // arrow keys are ours, not the notebook's
-      input.dataset.lmSuppressShortcuts = "true";  // Notebook 7 looks for its shortcuts first
+      input.onkeydown = input.onkeyup = keys;
+      input.dataset.lmSuppressShortcuts = "true";  // see keys
     }
     field.appendChild(why);
     root.appendChild(field);

@@ -7,12 +7,12 @@ import anywidget
 import traitlets
 
 from tacl_lib.errors import TaclError
-from tacl_lib.teaching.widgets.base import Late, Pictured
+from tacl_lib.teaching.widgets.base import Pictured
 from tacl_lib.teaching.widgets.history import MemoryHistory
 from tacl_lib.teaching.widgets.recording import recording
 
 
-class MemoryReplay(Pictured, Late, anywidget.AnyWidget):
+class MemoryReplay(Pictured, anywidget.AnyWidget):
     """One memory with all its views, or two side by side over the same steps."""
 
     _esm = (Path(__file__).parent / "memory.js").read_text(encoding="utf-8")
