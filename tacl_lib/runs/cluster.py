@@ -29,6 +29,9 @@ LOCAL = {
     "distributed.deploy.lost-worker-timeout": "1 day",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
+    # Dask lets workers give back memory at every chance; a training step then waits for the same pages again and again,
+    # up to a third of its time. None leaves it to the system.
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
 }
 _WARNED = "TACL_WARNED_OF_PLAIN_TCP"  #: set in the environment, so that notebooks do not repeat the warning
 

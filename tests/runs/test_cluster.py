@@ -307,3 +307,11 @@ def test_a_silly_number_of_processes_for_a_gpu_is_refused(wanted, monkeypatch):
     monkeypatch.setenv("TACL_JOBS_PER_GPU", wanted)
     with pytest.raises(TaclError, match="TACL_JOBS_PER_GPU must be a whole number from 1 to 64"):
         cluster.local_workers()
+
+
+def test_workers_keep_the_memory_that_the_next_step_needs():
+    """Dask's own setting makes them return it to the system all the time."""
+    with cluster.workers(None) as address, cluster.connected(address) as client:
+        settings = client.run(lambda: __import__("os").environ.get("MALLOC_TRIM_THRESHOLD_"))
+    assert len(settings) == len(cluster.local_workers())
+    assert set(settings.values()) == {None}
